@@ -15,8 +15,8 @@ use crate::checked::checked;
 use crate::cost::{CostModel, Costs};
 use crate::instance::{Instance, Platform};
 use crate::problem::{
-    Chunks, CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Placement, Problem, ProblemSpec,
-    Replication, Scope, Sharding, Solution,
+    ChunkMemory, Chunks, CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Placement, Problem,
+    ProblemSpec, Replication, Scope, Sharding, Solution,
 };
 use crate::registry::{self, CostModelEntry};
 use crate::verify::{Verified, Violation};
@@ -282,7 +282,7 @@ impl ProblemArgs {
             data: self.data_degrees.clone(),
             options: self.options.clone(),
             memory: match self.chunks {
-                Some(count) => self.stage_memory.of_chunks_with_options(self.placement.into(), count)?.1,
+                Some(_) => self.stage_memory.of_options(),
                 None => self.stage_memory.of_stages()?,
             },
             ..Degrees::any(microbatches)
@@ -312,7 +312,10 @@ impl ProblemArgs {
             return Err(Failure::message(Exit::Usage, wrong));
         }
         let memory = match self.narrows() {
-            Some(_) => Some(self.stage_memory.of_chunks_with_options(placement, count)?.0),
+            Some(_) => {
+                let in_flight = self.stage_memory.in_flight_in_chunks(placement, count)?;
+                Some(ChunkMemory { in_flight, training: None })
+            }
             None => self.stage_memory.of_chunks(placement, count)?,
         };
         Ok(Some(Chunks { memory, ..Chunks::new(count, placement) }))

@@ -135,18 +135,13 @@ impl StageMemoryArgs {
         Ok(self.is_given().then_some(ChunkMemory { in_flight, training: self.training.asked().training }))
     }
 
-    /// The same where nodes have options, and what these keep.
-    pub fn of_chunks_with_options(
-        &self,
-        placement: Placement,
-        count: usize,
-    ) -> Result<(ChunkMemory, StageMemory), Failure> {
-        let in_flight = self.in_flight_in_chunks(placement, count)?;
-        Ok((ChunkMemory { in_flight, training: None }, self.training.asked()))
+    /// What options keep, whatever is in flight in chunks.
+    pub fn of_options(&self) -> StageMemory {
+        self.training.asked()
     }
 
-    /// One chunk on each device is 1F1B.
-    fn in_flight_in_chunks(&self, placement: Placement, count: usize) -> Result<ChunksInFlight, Failure> {
+    /// What is in flight in so many chunks of a device. One on each is 1F1B.
+    pub fn in_flight_in_chunks(&self, placement: Placement, count: usize) -> Result<ChunksInFlight, Failure> {
         let own = match placement {
             Placement::Interleaved => FlightArg::Interleaved,
             Placement::VShape => FlightArg::ZbV,

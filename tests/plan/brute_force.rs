@@ -485,13 +485,8 @@ proptest! {
         limit in proptest::option::of(20..150u16), how in communication(), batch in 1..7usize, zero in prop_oneof![Just(0), Just(3)],
     ) {
         let kept = StageMemory { zero: if layers.iter().any(|layer| layer.3 > 0) { zero } else { 0 }, ..StageMemory::default() };
-        let instance = with_options(&layers);
         let whole = topology(devices, (&rates, latency), &fast, limit);
-        let schedules: Vec<&'static dyn Schedule> = vec![&Interleaved, &ZbV];
-        let options = PlanOptions { schedules, tensor_degrees: vec![1], ..options(how, batch, kept) };
-        let found = plan(&instance, &whole, &options, &SearchContext::new()).unwrap();
-        prop_assert!(found.candidates.iter().all(|candidate| candidate.chunks == 2));
-        check(&found, |candidate| best_of_options(&instance, &layers, &whole, candidate, (how, kept)))?;
+        check_chunks(&layers, &whole, 1, (how, batch, kept))?;
     }
 
     #[test]
@@ -501,14 +496,25 @@ proptest! {
     ) {
         // Of an odd rate no channel is made.
         let rates: Vec<u8> = rates.into_iter().map(|rate| rate | 1).collect();
-        let (instance, whole) = (with_options(&layers), topology(4, (&rates, latency), &fast, limit));
-        let kept = StageMemory::default();
-        let schedules: Vec<&'static dyn Schedule> = vec![&Interleaved, &ZbV];
-        let options = PlanOptions { schedules, tensor_degrees: vec![2], ..options(how, batch, kept) };
-        let found = plan(&instance, &whole, &options, &SearchContext::new()).unwrap();
-        prop_assert!(found.candidates.iter().all(|candidate| (candidate.chunks, candidate.shape.tensor) == (2, 2)));
-        check(&found, |candidate| best_of_options(&instance, &layers, &whole, candidate, (how, kept)))?;
+        let whole = topology(4, (&rates, latency), &fast, limit);
+        check_chunks(&layers, &whole, 2, (how, batch, StageMemory::default()))?;
     }
+}
+
+/// Plans two chunks of layers with options on each device, or on each so many, and holds the plan against every split, options and
+/// mapping.
+fn check_chunks(
+    layers: &[Layer],
+    topology: &Topology,
+    tensor: usize,
+    (how, batch, kept): (Communication, usize, StageMemory),
+) -> Result<(), TestCaseError> {
+    let instance = with_options(layers);
+    let schedules: Vec<&'static dyn Schedule> = vec![&Interleaved, &ZbV];
+    let options = PlanOptions { schedules, tensor_degrees: vec![tensor], ..options(how, batch, kept) };
+    let found = plan(&instance, topology, &options, &SearchContext::new()).unwrap();
+    prop_assert!(found.candidates.iter().all(|one| (one.chunks, one.shape.tensor) == (2, tensor)));
+    check(&found, |candidate| best_of_options(&instance, layers, topology, candidate, (how, kept)))
 }
 
 /// The shortest step of a chain of layers with options, whatever the split, the options and the mapping.

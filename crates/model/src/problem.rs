@@ -5,7 +5,7 @@ pub use crate::solution::{DeviceAssignment, Solution};
 pub use crate::spec::{
     ChunkMemory, Chunks, ChunksInFlight, CostKind, Degrees, DeviceKind, InFlight, Interconnect, MOST_IN_FLIGHT,
     MemoryModel, MemoryParts, NodeWeight, Objective, Optimizer, Placement, Precision, ProblemSpec, Replication, Scope,
-    Sharding, StageMemory, Training, fits, most_bytes,
+    Sharding, StageMemory, Training, first_together, fits, most_bytes,
 };
 
 use std::sync::Arc;

@@ -82,8 +82,7 @@ fn in_order(split: &Split, chunks: Chunks, found: &mut Vec<Violation>) -> Option
         let (devices, microbatches) = (used.len(), microbatches(split));
         found.push(Violation::NotInGroups { devices, microbatches });
     }
-    let homes: Vec<usize> =
-        (0..chunks.count * used.len()).map(|stage| used[chunks.device_of(stage, used.len())]).collect();
+    let homes: Vec<usize> = chunks.homes(used.len()).into_iter().map(|home| used[home]).collect();
     let stage_of = stage_of(split, &homes);
     let apart: Vec<DeviceAssignment> = homes.iter().map(|&home| split.devices[home].clone()).collect();
     let by_stage = of_parts(split, &apart, stage_of.clone());

@@ -122,7 +122,7 @@ fn parts(verified: &Verified, placement: Placement) -> (Option<Chunks>, Vec<(usi
     };
     let chunks = Chunks::new(devices[first].chunks().len(), placement);
     let mut held: Vec<_> = devices.iter().map(|device| device.chunks().iter()).collect();
-    let homes = (0..chunks.count * used.len()).map(|stage| used[chunks.device_of(stage, used.len())]);
+    let homes = chunks.homes(used.len()).into_iter().map(|home| used[home]);
     (Some(chunks), homes.filter_map(|d| Some((d, held[d].next()?.as_slice()))).collect())
 }
 

@@ -5,7 +5,7 @@ use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRA
 use crate::cost::{Piece, ring_all_reduce};
 use crate::graph::NodeId;
 use crate::instance::Instance;
-use crate::problem::{DeviceKind, Problem};
+use crate::problem::{DeviceKind, Problem, first_together};
 use crate::simulate::error::SimulateError;
 use crate::verify::{Verified, VerifiedDevice};
 
@@ -102,13 +102,14 @@ fn places(problem: &Problem, devices: &[VerifiedDevice]) -> (Vec<Place>, Vec<usi
         return ((0..devices.len()).map(|device| Place { device, home: device }).collect(), place_of);
     };
     let used: Vec<usize> = (0..devices.len()).filter(|&d| !devices[d].nodes().is_empty()).collect();
+    let homes = chunks.homes(used.len());
+    let first = first_together(&homes);
     let mut places: Vec<Place> = Vec::new();
-    for stage in 0..chunks.count * used.len() {
-        let device = used[chunks.device_of(stage, used.len())];
+    for (stage, home) in homes.into_iter().enumerate() {
+        let device = used[home];
         let before = places.iter().filter(|place| place.device == device).count();
         put(&devices[device].chunks()[before], stage);
-        let home = places.last().filter(|last| last.device == device).map_or(stage, |last| last.home);
-        places.push(Place { device, home });
+        places.push(Place { device, home: first[stage] });
     }
     (places, place_of)
 }

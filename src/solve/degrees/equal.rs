@@ -1,16 +1,15 @@
 //! Heuristics that choose no degrees: asked for a split into stages of one tensor and one data degree, as frameworks run them,
 //! for each pair of degrees that there is.
 
-use std::sync::Arc;
-
 use super::front::Found;
 use super::model::Model;
+use super::plain::{Devices, Plain};
 use super::shape::Shape;
 use super::stage::{Chooser, Stage};
-use crate::cost::{Costs, KindCost, MemoryLaw, NodeCost, Piece, Synchronisation, Transfer};
+use crate::cost::NodeCost;
 use crate::graph::{Graph, topological};
 use crate::preprocess::Reduced;
-use crate::problem::{Objective, Problem, ProblemSpec, Solution};
+use crate::problem::{Problem, Solution};
 use crate::search::{SearchContext, Stopped};
 
 /// Degrees that all stages have.
@@ -64,23 +63,12 @@ fn ordinary(problem: &Problem, nodes: &Model, pair: Equal, (in_flight, working):
         let exchanged = shape.exchanged[edge].into_iter().fold(0.0, f64::max);
         replicas * nodes.time(0.0, costs.edges[edge].bytes + exchanged, 0.0, pair.data)
     };
-    let times: Vec<f64> = (0..costs.edges.len()).map(transfer).collect();
-    let n = problem.node_count();
-    let accelerator = KindCost::new((0..n).map(node).collect(), times, vec![Piece::ADDITIVE]);
-    let cpu = KindCost::new(vec![None; n], vec![0.0; costs.edges.len()], vec![Piece::COMPUTE]);
-    let mut spec = ProblemSpec { degrees: None, interconnect: None, ..problem.spec.clone() };
-    for (index, class) in spec.platform.accelerators.iter_mut().enumerate() {
-        class.count = if index == shape.class { pair.stages } else { 0 };
-        class.memory = class.memory.map(|bytes| (bytes - working).max(0.0));
-    }
-    if let Objective::Step { microbatches } = &mut spec.objective {
-        *microbatches /= pair.data;
-    }
-    let mut kinds = vec![accelerator; spec.platform.accelerators.len()];
-    kinds.push(cpu);
-    let transfers = costs.edges.iter().map(|edge| Transfer::new(edge.source, vec![edge.target])).collect();
-    let costs = Costs::new(kinds, transfers, MemoryLaw::default(), Synchronisation::Added);
-    Problem { costs: Arc::new(costs), spec, ..problem.clone() }
+    let nodes = (0..problem.node_count()).map(node).collect();
+    let edges = (0..costs.edges.len()).map(transfer).collect();
+    let of_class = problem.spec.platform.accelerators[shape.class].memory;
+    let memory = of_class.map(|bytes| (bytes - working).max(0.0));
+    let devices = Devices { class: shape.class, count: pair.stages, memory, data: pair.data };
+    Plain { nodes, kept: Vec::new(), edges }.problem(problem, costs, &devices)
 }
 
 /// The stages of a split of such a problem, in pipeline order, each in the best options that fit at its place; `None` where the

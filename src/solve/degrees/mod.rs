@@ -8,6 +8,7 @@ mod furthest;
 mod kinds;
 mod knapsack;
 mod model;
+mod plain;
 mod reach;
 mod relaxation;
 mod rest;

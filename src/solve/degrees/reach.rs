@@ -109,24 +109,30 @@ pub fn least(
     if let Some(heaviest) = heaviest {
         reach.run_in_line(heaviest, model.costs.microbatches / data);
     }
-    let (mut refuted, mut open) = (known, reach.longest().max(known));
-    match reach.holds_all(open, cx) {
+    Some(least_held(known, reach.longest().max(known), |time| reach.holds_all(time, cx)))
+}
+
+/// The least time that is not refuted, between one that nothing is below and one that leaves more than can be taken: infinite where
+/// not all is held in that. What is known when a limit comes.
+pub fn least_held(known: f64, longest: f64, holds_all: impl Fn(f64) -> Result<bool, Stopped>) -> f64 {
+    let (mut refuted, mut open) = (known, longest);
+    match holds_all(open) {
         Ok(true) => {}
-        Ok(false) => return Some(f64::INFINITY),
-        Err(Stopped) => return Some(known),
+        Ok(false) => return f64::INFINITY,
+        Err(Stopped) => return known,
     }
     for _ in 0..MOST_TIMES {
         if open - refuted <= PRECISION * open {
             break;
         }
         let middle = f64::midpoint(refuted, open);
-        match reach.holds_all(middle, cx) {
+        match holds_all(middle) {
             Ok(true) => open = middle,
             Ok(false) => refuted = middle,
             Err(Stopped) => break,
         }
     }
-    Some(refuted)
+    refuted
 }
 
 impl<'a> Reach<'a> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::kinds::Amounts;
 use super::model::Model;
-use super::reach::{Options, PRECISION, Price, ROUNDING, priced, prices};
+use super::reach::{Options, PRECISION, Price, ROUNDING, least_held, priced, prices};
 use crate::problem::Chunks;
 use crate::search::{SearchContext, Stopped};
 
@@ -38,25 +38,11 @@ struct Room {
 pub fn least(model: &Model, chunks: Chunks, (shape, data): (usize, usize), cx: &SearchContext) -> f64 {
     let Some(room) = Room::new(model, chunks, (shape, data)) else { return f64::INFINITY };
     let most = room.pipelines.iter().map(|pipeline| pipeline.values().sum::<usize>()).max().unwrap_or(1);
-    let mut refuted = room.work() / most as f64 * (1.0 - ROUNDING);
-    if room.memory.is_infinite() || room.holds_all(refuted * (1.0 + PRECISION), cx) != Ok(false) {
-        return refuted;
+    let known = room.work() / most as f64 * (1.0 - ROUNDING);
+    if room.memory.is_infinite() || room.holds_all(known * (1.0 + PRECISION), cx) != Ok(false) {
+        return known;
     }
-    let mut open = room.longest();
-    match room.holds_all(open, cx) {
-        Ok(true) => {}
-        Ok(false) => return f64::INFINITY,
-        Err(Stopped) => return refuted,
-    }
-    while open - refuted > PRECISION * open {
-        let middle = f64::midpoint(refuted, open);
-        match room.holds_all(middle, cx) {
-            Ok(true) => open = middle,
-            Ok(false) => refuted = middle,
-            Err(Stopped) => break,
-        }
-    }
-    refuted
+    least_held(known, room.longest(), |time| room.holds_all(time, cx))
 }
 
 impl Room {
@@ -78,8 +64,7 @@ impl Room {
         let worths = prices(&kinds, middle, data).into_iter();
         let worths = worths.take(if kinds.len() > MOST_KINDS { 1 } else { usize::MAX });
         let worths = worths.map(|price| kinds.iter().map(|kind| priced(kind, (middle, data), price)).collect());
-        let working = shape.units.iter().flatten().map(|least| least.memory.working).fold(f64::INFINITY, f64::min);
-        let (worths, memory) = (worths.collect(), shape.memory - working);
+        let (worths, memory) = (worths.collect(), shape.memory - shape.least_working());
         let mut room = Self { kinds, counts, memory, data, worths, devices: BTreeMap::new(), pipelines };
         room.devices = room.pipelines.iter().flat_map(BTreeMap::keys).map(|&k| (k, room.device(k))).collect();
         Some(room)

@@ -102,6 +102,14 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// The least working memory of a device, which holds a unit at least.
+    pub fn least_working(&self) -> f64 {
+        let workings = self.units.iter().flatten().map(|least| least.memory.working);
+        workings.reduce(f64::min).unwrap_or(0.0)
+    }
+}
+
 impl Least {
     /// That of a unit of these nodes; `None` where one has no option there.
     fn of_all(costs: &StageCosts, nodes: &[usize], at: (usize, usize)) -> Option<Self> {

@@ -9,6 +9,7 @@ mod parallelism;
 pub mod validate;
 
 pub use metadata::{Metadata, Provenance, Setting};
+pub(crate) use parallelism::is_zero;
 pub use parallelism::{EdgeBytes, NodeOption, PLAIN, Parallelism, TimeUnit};
 pub use validate::{Problems, validate};
 

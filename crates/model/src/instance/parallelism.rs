@@ -86,7 +86,8 @@ pub struct NodeOption {
     pub sync_out: BTreeMap<u64, f64>,
 }
 
-fn is_zero(bytes: &f64) -> bool {
+/// Whether there is nothing to write.
+pub(crate) fn is_zero(bytes: &f64) -> bool {
     *bytes == 0.0
 }
 

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
 use super::{Message, Stage, StageGraph};
 use crate::cost::{OptionCost, StageBytes, StageCosts};
-use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution, first_together};
 
 /// The share of the forward pass in the time of an option, which states that of both passes: the backward pass computes two
 /// products for each of the forward pass.
@@ -30,22 +28,24 @@ impl StageGraph {
     pub fn of_options(problem: &Problem, costs: &StageCosts, split: &Solution, how: OfOptions) -> Self {
         let devices: Vec<&DeviceAssignment> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
         let homes = problem.spec.homes(devices.len());
+        let first = first_together(&homes);
         let index = problem.index_of_ids();
         let mut stage_of = vec![0; problem.node_count()];
         let mut chosen: Vec<Option<&OptionCost>> = vec![None; problem.node_count()];
         let mut sums = vec![Sum::default(); homes.len()];
         for (home, device) in devices.iter().enumerate() {
             let DeviceKind::Accelerator(class) = device.kind else { continue };
+            let chunks =
+                if device.chunks.is_empty() { std::slice::from_ref(&device.nodes) } else { &device.chunks[..] };
             let held = (0..homes.len()).filter(|&stage| homes[stage] == home);
-            let of_chunks =
-                held.clone().zip(&device.chunks).flat_map(|(stage, ids)| ids.iter().map(move |id| (id, stage)));
-            let stage_of_id: FxHashMap<&u64, usize> = of_chunks.collect();
-            let first = held.min().unwrap_or(home);
+            for (stage, ids) in held.zip(chunks) {
+                ids.iter().for_each(|id| stage_of[index[id]] = stage);
+            }
             for (id, name) in device.nodes.iter().zip(&device.options) {
-                let (v, stage) = (index[id], stage_of_id.get(id).copied().unwrap_or(first));
+                let v = index[id];
                 let is_chosen = |o: &&OptionCost| o.name == *name && o.is_of(class, device.tensor_degree);
-                (stage_of[v], chosen[v]) = (stage, costs.options[v].iter().find(is_chosen));
-                chosen[v].iter().for_each(|option| sums[stage].add(costs, option));
+                chosen[v] = costs.options[v].iter().find(is_chosen);
+                chosen[v].iter().for_each(|option| sums[stage_of[v]].add(costs, option));
             }
         }
         let mut sent: BTreeMap<(usize, usize), f64> = BTreeMap::new();
@@ -60,9 +60,10 @@ impl StageGraph {
                 false => both.iter().for_each(|&way| *sent.entry(way).or_default() += edge.bytes),
             }
             // Nothing is exchanged for what does not leave the device.
-            let leaves =
-                |&v: &usize| !stays(&homes, stage_of[edge.source], stage_of[edge.target]) && chosen[v].is_some();
-            for v in [edge.source, edge.target].into_iter().filter(leaves) {
+            if first[source] == first[target] {
+                continue;
+            }
+            for v in [edge.source, edge.target] {
                 sums[stage_of[v]].exchanged += chosen[v].map_or(0.0, |option| option.exchanged_for(e));
             }
         }
@@ -73,12 +74,6 @@ impl StageGraph {
             messages: sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes }).collect(),
         }
     }
-}
-
-/// Whether all stages from one of these to the other are on one device.
-fn stays(homes: &[usize], source: usize, target: usize) -> bool {
-    let (first, last) = (source.min(target), source.max(target));
-    homes[first..=last].iter().all(|home| *home == homes[first])
 }
 
 /// What the options of a stage add up to.

@@ -29,6 +29,16 @@ pub struct Chunks {
     pub memory: Option<ChunkMemory>,
 }
 
+/// For each stage the first of those that follow one another on its device, where these are the devices of all: nothing moves
+/// between them.
+pub fn first_together(homes: &[usize]) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..homes.len()).collect();
+    for stage in (1..homes.len()).filter(|&stage| homes[stage] == homes[stage - 1]) {
+        first[stage] = first[stage - 1];
+    }
+    first
+}
+
 /// Which stages the devices of a pipeline with chunks hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -71,6 +81,11 @@ impl Chunks {
             Placement::VShape if stage >= devices => 2 * devices - 1 - stage,
             _ => stage % devices,
         }
+    }
+
+    /// The device of each stage, in pipeline order, over so many devices.
+    pub fn homes(&self, devices: usize) -> Vec<usize> {
+        (0..self.count * devices).map(|stage| self.device_of(stage, devices)).collect()
     }
 
     /// Adds what is wrong with it, and what else is asked for that does not go with it, to `found`.

@@ -9,7 +9,7 @@ mod sharding;
 mod stage_memory;
 
 pub use chunk_memory::{ChunkMemory, ChunksInFlight};
-pub use chunks::{Chunks, Placement};
+pub use chunks::{Chunks, Placement, first_together};
 pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
 pub use sharding::{NodeWeight, Sharding};
@@ -224,7 +224,7 @@ impl ProblemSpec {
     /// The device of each stage of a pipeline, by their number, over so many devices.
     pub fn homes(&self, devices: usize) -> Vec<usize> {
         match self.chunks {
-            Some(chunks) => (0..chunks.count * devices).map(|stage| chunks.device_of(stage, devices)).collect(),
+            Some(chunks) => chunks.homes(devices),
             None => (0..devices).collect(),
         }
     }

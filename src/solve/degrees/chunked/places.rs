@@ -6,7 +6,7 @@ use super::choice::{Best, Choice, best_choice};
 use super::{Asked, ROUNDING};
 use crate::cost::OptionCost;
 use crate::graph::topological;
-use crate::problem::{DeviceAssignment, DeviceKind, ProblemSpec, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Solution, first_together};
 use crate::search::{Race, SearchContext, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::degrees::shape::Memory;
@@ -61,7 +61,7 @@ impl<'a> Places<'a> {
     pub fn of(asked: &'a Asked<'a>, split: &Solution) -> Self {
         let index = asked.problem.index_of_ids();
         let devices = split.devices.len();
-        let homes = ProblemSpec { chunks: Some(asked.chunks), ..ProblemSpec::default() }.homes(devices);
+        let homes = asked.chunks.homes(devices);
         let mut stages = vec![Vec::new(); devices];
         homes.iter().enumerate().for_each(|(stage, &home)| stages[home].push(stage));
         let mut stage_of = vec![0; asked.problem.node_count()];
@@ -78,10 +78,7 @@ impl<'a> Places<'a> {
             asked.units.members[unit].iter().for_each(|&v| place[v] = at);
         }
         let begins = (0..=homes.len()).map(|s| order.partition_point(|&unit| stage(unit) < s)).collect();
-        let mut first: Vec<usize> = (0..homes.len()).collect();
-        for stage in (1..homes.len()).filter(|&stage| homes[stage] == homes[stage - 1]) {
-            first[stage] = first[stage - 1];
-        }
+        let first = first_together(&homes);
         Self { asked, order, place, begins, homes, stages, first, known: FxHashMap::default() }
     }
 

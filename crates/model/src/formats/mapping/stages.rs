@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::formats::json::{self, List, Object};
 use crate::formats::{ReadCause, Units};
-use crate::instance::Problems;
+use crate::instance::{Problems, is_zero};
 use crate::mapping::{Message, Stage, StageGraph, Topology};
 
 /// The version of stage files that this program reads and writes.
@@ -42,12 +42,8 @@ struct StageEntry {
     memory: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lasting_bytes: Option<f64>,
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     working_bytes: f64,
-}
-
-fn is_none(bytes: &f64) -> bool {
-    *bytes == 0.0
 }
 
 #[derive(Serialize, Deserialize)]
