@@ -100,8 +100,8 @@ impl Profits {
 
 /// Good profits to begin with, where they are quickly found.
 fn begin(root: &mut Root, target: f64, cx: &SearchContext) {
-    for cells in [Cells::Rough, Cells::Fine] {
-        root.ascend((0.0, target, target), cells, &mut |_| (), cx);
+    for cells in [Cells::ROUGH, Cells::FINE] {
+        root.ascend((0.0, target, target), (cells, usize::MAX), &mut |_| (), cx);
     }
 }
 

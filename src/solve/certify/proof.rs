@@ -56,7 +56,9 @@ impl<'a> Proof<'a> {
             return false;
         };
         let is_infeasible = self.find_any(&mut root);
-        if self.race.objective().is_some() {
+        if let Some(upper) = self.race.objective() {
+            let least = root.least();
+            self.refuted(least.min(upper));
             self.bound_without_limits(devices, &mut root);
             self.close(&mut root);
         }
@@ -131,6 +133,11 @@ impl<'a> Proof<'a> {
     fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
         let relaxed = devices.without_limits(self.race.cx);
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
+        if self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory)
+            && self.ascend_with_memory(&mut relaxed, root)
+        {
+            return;
+        }
         if self.race.objective().is_some_and(|upper| relaxed.reach(upper) != Reach::None) {
             self.ascend(&mut relaxed);
             let before = self.race.bound();
@@ -143,6 +150,21 @@ impl<'a> Proof<'a> {
         }
         self.stats.set("bound_without_limits", self.race.bound());
         root.center = relaxed.center;
+    }
+
+    /// Raises the bound by loads alone a little way, and then by memory, too; whether memory says more.
+    fn ascend_with_memory(&mut self, relaxed: &mut Root, root: &mut Root) -> bool {
+        self.ascend_in((Cells::ROUGH, FEW_ROUNDS), FIRST_ASCENT, relaxed);
+        root.center = relaxed.center.clone();
+        let before = self.race.bound();
+        self.stats.set("bound_without_limits", before);
+        self.ascend_in((Cells::ROUGHEST_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
+        let is_raised = self.race.bound() > before;
+        if is_raised {
+            self.ascend_in((Cells::ROUGH_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
+            self.ascend_in((Cells::ROUGH_WITH_MEMORY, usize::MAX), LAST_ASCENT, root);
+        }
+        is_raised
     }
 
     /// Closes the gap between bound and split.
@@ -193,35 +215,49 @@ impl<'a> Proof<'a> {
     fn ascend(&mut self, root: &mut Root) {
         let Some(upper) = self.race.objective() else { return };
         let cells: &[Cells] = match root.reach(upper) {
-            Reach::None => &[],
-            Reach::Quick => &[Cells::Fine],
-            Reach::Large => &[Cells::Rough, Cells::Fine],
-            Reach::Rough => &[Cells::Rough],
+            Reach::None | Reach::Memory => &[],
+            Reach::Quick => &[Cells::FINE],
+            Reach::Large => &[Cells::ROUGH, Cells::FINE],
+            Reach::Rough => &[Cells::ROUGH],
         };
         for &cells in cells {
-            let mut step = FIRST_ASCENT;
-            while step >= LEAST_ASCENT {
-                let Some(upper) = self.race.objective() else { return };
-                let (bound, last) = (self.race.bound(), self.race.last_target(upper));
-                if self.race.is_done() || bound >= upper * (1.0 - CLOSE) {
+            for (rounds, first_step) in [(FEW_ROUNDS, FIRST_ASCENT), (usize::MAX, LAST_ASCENT)] {
+                if !self.ascend_in((cells, rounds), first_step, root) {
                     return;
-                }
-                let known = root.center.clone();
-                match self.ascend_to(((bound * (1.0 + step)).min(last), last), cells, root) {
-                    None => return,
-                    Some(Verdict::Refuted) if self.race.bound() > bound => step *= 2.0,
-                    Some(_) => {
-                        root.center = known;
-                        step /= 4.0;
-                    }
                 }
             }
         }
     }
 
+    /// Ascends in steps that start from `step`, each of so many rounds at most; whether it is worth it to go on.
+    fn ascend_in(&mut self, (cells, rounds): (Cells, usize), mut step: f64, root: &mut Root) -> bool {
+        while step >= LEAST_ASCENT {
+            let Some(upper) = self.race.objective() else { return false };
+            let (bound, last) = (self.race.bound(), self.race.last_target(upper));
+            if self.race.is_done() || bound >= upper * (1.0 - CLOSE) {
+                return false;
+            }
+            let known = root.center.clone();
+            match self.ascend_to(((bound * (1.0 + step)).min(last), last), (cells, rounds), root) {
+                None => return false,
+                Some(Verdict::Refuted) if self.race.bound() > bound => step *= 2.0,
+                Some(_) => {
+                    root.center = known;
+                    step /= 4.0;
+                }
+            }
+        }
+        true
+    }
+
     /// Has the root refute a target, and raises the bound as far as the profits show, up to `last`. The split is improved
     /// beside it, in proportion to the effort of pricing.
-    fn ascend_to(&mut self, (target, last): (f64, f64), cells: Cells, root: &mut Root) -> Option<Verdict> {
+    fn ascend_to(
+        &mut self,
+        (target, last): (f64, f64),
+        (cells, rounds): (Cells, usize),
+        root: &mut Root,
+    ) -> Option<Verdict> {
         let (bound, cx, primal) = (self.race.bound(), self.race.cx, &mut self.primal);
         let per_refinement = if primal.resplits() { EFFORT_PER_RESPLIT } else { EFFORT_PER_ANNEALING };
         let mut due = 0;
@@ -230,7 +266,7 @@ impl<'a> Proof<'a> {
             primal.refine(bound, due / per_refinement, cx);
             due %= per_refinement;
         };
-        let (verdict, shown) = root.ascend((bound, target, last), cells, &mut beside, cx)?;
+        let (verdict, shown) = root.ascend((bound, target, last), (cells, rounds), &mut beside, cx)?;
         self.enter();
         self.refuted(shown);
         self.stats.set("root_bound", self.race.bound());
@@ -396,6 +432,10 @@ const CLOSE: f64 = 1e-3;
 /// The bundle method's first step, and the least one that is worth it, as parts of the bound.
 const FIRST_ASCENT: f64 = 0.01;
 const LEAST_ASCENT: f64 = 3e-4;
+
+/// In rounds enough for targets that are easily refuted, at first; then as many as it takes, from this step on.
+const FEW_ROUNDS: usize = 40;
+const LAST_ASCENT: f64 = 1.2e-3;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;

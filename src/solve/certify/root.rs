@@ -5,13 +5,30 @@ use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
 
-/// In what cells loads are counted along a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
-    /// In so few that rounds are quick, and bounds a part in a thousand too low.
-    Rough,
-    /// In those that all times are multiples of.
-    Fine,
+/// In about how many cells a device's load and its memory are counted along a line: the fewer, the quicker rounds are, and the
+/// more is rounded off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cells {
+    loads: f64,
+    memory: f64,
+}
+
+impl Cells {
+    /// As many as there are: times are multiples of those of load.
+    pub const FINE: Self = Self::of(f64::INFINITY, f64::INFINITY);
+
+    /// So few that rounds are quick, and bounds a part in a thousand too low.
+    pub const ROUGH: Self = Self::of(4_000.0, f64::INFINITY);
+
+    /// The same where memory counts.
+    pub const ROUGH_WITH_MEMORY: Self = Self::of(2_000.0, 32.0);
+
+    /// So few that it is soon clear whether memory says more than loads.
+    pub const ROUGHEST_WITH_MEMORY: Self = Self::of(1_000.0, 24.0);
+
+    const fn of(loads: f64, memory: f64) -> Self {
+        Self { loads, memory }
+    }
 }
 
 /// What pricing along a line is good for.
@@ -25,6 +42,8 @@ pub enum Reach {
     Large,
     /// Only rough cells are quick.
     Rough,
+    /// Memory is limited, and counted in rough cells beside loads.
+    Memory,
 }
 
 /// The root of the tree: no decisions.
@@ -65,13 +84,27 @@ impl<'a> Root<'a> {
         if self.is_crowded(target) { Verdict::Refuted } else { self.refute(target, usize::MAX, beside) }
     }
 
+    /// What some device has at least: that which holds the unit that asks for most.
+    pub fn least(&self) -> f64 {
+        let count = self.work.len();
+        let loads: Vec<Vec<f64>> = self.lines.iter().flatten().map(|line| line.least_loads(count)).collect();
+        let of_unit = |u: usize| loads.iter().map(|kind| kind[u]).reduce(f64::min).unwrap_or_default();
+        (0..count).map(of_unit).fold(0.0, f64::max)
+    }
+
     /// In which cells devices of this load are priced along a line quickly.
     pub fn reach(&self, target: f64) -> Reach {
         let Some(lines) = &self.lines else { return Reach::None };
+        if lines.iter().any(LinePricer::counts_memory) {
+            let is_quick = effort(&rough(lines, target, Cells::ROUGH_WITH_MEMORY), target).is_some();
+            return if is_quick { Reach::Memory } else { Reach::None };
+        }
         match effort(lines, target) {
             Some(sums) if sums < LARGE => Reach::Quick,
             Some(_) => Reach::Large,
-            None if effort(&rough(lines, target), target).is_some_and(|sums| sums >= LARGE) => Reach::Rough,
+            None if effort(&rough(lines, target, Cells::ROUGH), target).is_some_and(|sums| sums >= LARGE) => {
+                Reach::Rough
+            }
             None => Reach::None,
         }
     }
@@ -82,7 +115,7 @@ impl<'a> Root<'a> {
     pub fn ascend(
         &mut self,
         (bound, target, most): (f64, f64, f64),
-        cells: Cells,
+        (cells, most_rounds): (Cells, usize),
         beside: &mut (dyn FnMut(usize) + Send),
         cx: &SearchContext,
     ) -> Option<(Verdict, f64)> {
@@ -90,17 +123,17 @@ impl<'a> Root<'a> {
         let fine = self.lines.as_mut()?;
         let mut in_rough_cells;
         let lines = match cells {
-            Cells::Rough => {
-                in_rough_cells = rough(fine, most);
+            Cells::FINE => fine,
+            _ => {
+                in_rough_cells = rough(fine, most, cells);
                 &mut in_rough_cells
             }
-            Cells::Fine => fine,
         };
         let sums = effort(lines, most)?;
         let start = std::mem::take(&mut self.center.profit);
         let mut bundle = Bundle::new(counts, lines, target, &self.work, &start);
         let rounds = (MOST_BUNDLE_SUMS / sums.max(1)).clamp(LEAST_BUNDLE_ROUNDS, MOST_BUNDLE_ROUNDS);
-        let verdict = bundle.ascend(rounds, &mut || beside(sums), cx);
+        let verdict = bundle.ascend(rounds.min(most_rounds), &mut || beside(sums), cx);
         let best = bundle.center().to_vec();
         let least = if verdict == Verdict::Refuted { target.max(bound) } else { bound };
         let shown = refuted_by(counts, lines, &best, (least, most));
@@ -115,8 +148,8 @@ impl<'a> Root<'a> {
 }
 
 /// Pricers along the same lines in rough cells, where devices have this load.
-fn rough(lines: &[LinePricer], target: f64) -> Vec<LinePricer> {
-    lines.iter().map(|line| line.rough(target)).collect()
+fn rough(lines: &[LinePricer], target: f64, cells: Cells) -> Vec<LinePricer> {
+    lines.iter().map(|line| line.rough(target, cells.loads, cells.memory)).collect()
 }
 
 /// How many sums it takes to price devices of all kinds; `None` where that is not quick.

@@ -112,14 +112,21 @@ impl<'a> Devices<'a> {
         Some(Box::new(pricer.with_lattice(&resources[0].unit)))
     }
 
-    /// A pricer along a line for each kind; `None` where a load has several pieces, memory is limited, times are no
-    /// decimals, or the graph is far from a chain.
+    /// A pricer along a line for each kind, by load and memory; `None` where a load has several pieces, nothing takes time, or
+    /// the graph is far from a chain.
     pub fn lines(&self, cx: &SearchContext) -> Option<Vec<LinePricer>> {
         let line = |kind: usize| {
-            let (resources, costs) = (&self.resources[kind], &self.setting.unordered.units.kinds[kind]);
+            let costs = &self.setting.unordered.units.kinds[kind];
+            let mut resources = self.resources[kind].clone();
+            if resources.iter().skip(1).any(|resource| resource.capacity.is_none()) {
+                return None;
+            }
+            resources.resize(resources.len().max(2), Resource::unused(&self.setting.unordered.units));
+            let [load, memory] = <[Resource; 2]>::try_from(resources).ok()?;
             let can_hold = |u: usize| costs.times[u].is_some();
-            let network = Network::new(self.setting.unordered, &can_hold, &resources[..1], self.most_pins[kind]);
-            (resources.len() == 1).then(|| LinePricer::new(&network, &resources[0].unit)).flatten()
+            let capacity = memory.capacity;
+            let network = Network::new(self.setting.unordered, &can_hold, &[load, memory], self.most_pins[kind]);
+            LinePricer::new(&network, &self.resources[kind][0].unit, capacity)
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();

@@ -44,6 +44,11 @@ pub fn decimal_cell(times: &[f64]) -> Option<f64> {
     (-6..6).rev().map(|exponent| 10.0f64.powi(exponent)).find(|&cell| divides(cell))
 }
 
+/// The size of a cell along a line: what divides all times, and else a small part of them all, which rough cells consist of.
+pub fn cell_of(times: &[f64]) -> Option<f64> {
+    decimal_cell(times).or_else(|| Some(times.iter().sum::<f64>() * SMALL_PART).filter(|cell| cell.is_normal()))
+}
+
 impl<const D: usize> Pricer<D> {
     /// Whether devices of this load are priced on a lattice.
     pub(super) fn has_lattice(&self, target: f64) -> bool {
@@ -105,6 +110,9 @@ pub(super) const HALF_ROOM: f64 = 1.0 + 5e-11;
 
 /// The most cells of a device.
 pub(super) const MOST_CELLS: f64 = 1e5;
+
+/// Cells of times that are no decimals, as a part of all.
+const SMALL_PART: f64 = 1e-6;
 
 /// Grains of all units together.
 const MOST_GRAINS: f64 = 1e9 / 4.0;

@@ -1,53 +1,85 @@
 //! Pricing along a line: next to exact, and quick where the graph is nearly a chain.
 
-use super::lattice::{HALF_ROOM, MOST_CELLS, decimal_cell};
+use super::lattice::{MOST_CELLS, cell_of};
 use super::network::Network;
 use super::order::narrow;
-use super::sweep::{Limit, Sweep, Tables};
+use super::sweep::{Cells, End, LOAD, Limit, MEMORY, Sweep, Tables};
 use super::{Priced, PricedSet, ROOM};
 
 /// Prices the sets of one kind of device by a [`Sweep`].
 ///
-/// Loads are rounded down to whole cells, as on the [lattice](super::lattice), so that the bound holds. The sets found
-/// may be too long by what was rounded off.
+/// Loads are rounded down to whole cells, as on the [lattice](super::lattice), and so is memory where it is limited, so that
+/// the bound holds. The sets found may be too long or too large by what was rounded off.
 pub struct LinePricer {
-    sweep: Sweep<1>,
+    sweep: Sweep<2>,
     cell: f64,
+    memory: Option<Memory>,
     tables: Tables,
 }
 
+/// Memory of a device, counted in so many cells.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
+    capacity: f64,
+    cells: f64,
+}
+
 impl LinePricer {
-    /// A pricer of the sets of `network`; `None` where the units' `times` lie on no decimal lattice, or where too many
-    /// variables depend on one another in every order tried.
-    pub fn new(network: &Network<1>, times: &[f64]) -> Option<Self> {
-        Some(Self::of(Sweep::new(network, &narrow(network))?, decimal_cell(times)?))
+    /// A pricer of the sets of `network`, which consume load and, where a device has so much `memory`, that; `None` where no
+    /// unit takes time, or where too many variables depend on one another in every order tried.
+    pub fn new(network: &Network<2>, times: &[f64], memory: Option<f64>) -> Option<Self> {
+        let memory = memory.map(|capacity| Memory { capacity, cells: MEMORY_CELLS });
+        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, memory))
     }
 
-    fn of(sweep: Sweep<1>, cell: f64) -> Self {
-        let cells = |used: f64| (used * HALF_ROOM / cell).floor() as usize;
-        Self { sweep: sweep.counted(cells), cell, tables: Tables::default() }
+    fn of(sweep: Sweep<2>, cell: f64, memory: Option<Memory>) -> Self {
+        let size = memory.map_or(f64::MAX, |memory| (memory.capacity / memory.cells).max(f64::MIN_POSITIVE));
+        Self { sweep: sweep.counted(0, cell, LOAD).counted(1, size, MEMORY), cell, memory, tables: Tables::default() }
     }
 
-    /// The same in larger cells, so that it is quicker and bounds hold less tightly, where devices of this load have many.
-    pub fn rough(&self, target: f64) -> Self {
-        Self::of(self.sweep.clone(), self.cell * (self.capacity(target) / ROUGH_CELLS).floor().max(1.0))
+    /// The same in larger cells, so that it is quicker and bounds hold less tightly: about so many for this load, and so
+    /// many for all memory.
+    pub fn rough(&self, target: f64, loads: f64, memory: f64) -> Self {
+        let cell = self.cell * (target * ROOM / self.cell / loads).floor().max(1.0);
+        let memory = self.memory.map(|known| Memory { cells: known.cells.min(memory), ..known });
+        Self::of(self.sweep.clone(), cell, memory)
     }
 
-    fn capacity(&self, target: f64) -> f64 {
-        (target * ROOM / self.cell).floor()
+    fn capacity(&self, target: f64) -> Cells {
+        [self.sweep.capacity(target * ROOM / self.cell, LOAD), self.memory_cells()]
+    }
+
+    /// Whether memory is limited.
+    pub fn counts_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    fn memory_cells(&self) -> usize {
+        self.memory.map_or(0, |memory| self.sweep.capacity(memory.cells * ROOM, MEMORY))
+    }
+
+    /// No device that holds the unit has a smaller load, by unit of so many; infinity where none can hold it.
+    pub fn least_loads(&self, units: usize) -> Vec<f64> {
+        let mut least = vec![f64::INFINITY; units];
+        for (step, load) in self.sweep.steps.iter().zip(self.sweep.least_loads(self.memory_cells())) {
+            if let Some(least) = least.get_mut(step.variable) {
+                *least = load / ROOM;
+            }
+        }
+        least
     }
 
     /// How many sums it takes to price devices of this load; `None` where that is not quick.
     pub fn effort(&self, target: f64) -> Option<usize> {
         let capacity = self.capacity(target);
-        if capacity <= MOST_CELLS { self.sweep.effort(capacity as usize, LIMIT) } else { None }
+        if capacity[LOAD] <= MOST_CELLS as usize { self.sweep.effort(capacity, LIMIT) } else { None }
     }
 
     /// Bounds the profit of all sets under `target`, which has to be [quick](Self::effort), and finds the best and some
     /// good ones. Profits may be negative; where they are too many or too large to be counted, no set is found and the
     /// bound says nothing.
     pub fn price(&mut self, profit: &[f64], target: f64) -> Priced {
-        let capacity = self.capacity(target) as usize;
+        let capacity = self.capacity(target);
         if profit.iter().all(|&profit| profit == 0.0) {
             return Priced::default();
         }
@@ -61,38 +93,38 @@ impl LinePricer {
         let of_unit = |v: usize| profit.get(v).map_or([0; 2], |&profit| [grains(-profit), grains(profit)]);
         let of_step: Vec<[i32; 2]> = self.sweep.steps.iter().map(|step| of_unit(step.variable)).collect();
         self.sweep.fill(&mut self.tables, capacity, |step, arc| of_step[step][usize::from(arc.is_inside)]);
-        let loads = self.best_loads(capacity / SPREAD);
-        let upper = loads.first().map_or(0.0, |&(_, grains)| f64::from(grains) / per_unit * ROOM - spared);
-        let set = |&(load, _): &(usize, i32)| {
-            let units = self.units(load, profit.len());
+        let ends = self.best_ends(capacity[LOAD] / SPREAD);
+        let upper = ends.first().map_or(0.0, |end| f64::from(end.gain) / per_unit * ROOM - spared);
+        let set = |&end: &End| {
+            let units = self.units(end, profit.len());
             PricedSet { profit: units.iter().map(|&u| profit[u]).sum(), units }
         };
-        Priced { upper: upper.max(0.0), sets: loads.iter().rev().map(set).collect() }
+        Priced { upper: upper.max(0.0), sets: ends.iter().rev().map(set).collect() }
     }
 
-    /// The loads of most profit, the best one first, each further from the others than `distance` cells.
-    fn best_loads(&self, distance: usize) -> Vec<(usize, i32)> {
-        let mut best: Vec<(usize, i32)> = Vec::new();
+    /// The ends of most profit, the best one first, each of a load further from the others than `distance` cells.
+    fn best_ends(&self, distance: usize) -> Vec<End> {
+        let mut best: Vec<End> = Vec::new();
         while best.len() < SETS {
-            let is_new = |load: usize| best.iter().all(|&(known, _)| known.abs_diff(load) > distance);
-            let open = self.sweep.gains(&self.tables).filter(|&(load, grains)| grains > 0 && is_new(load));
-            let Some(next) = open.max_by_key(|&(load, grains)| (grains, load)) else { break };
+            let is_new = |load: usize| best.iter().all(|known| known.load.abs_diff(load) > distance);
+            let open = self.sweep.gains(&self.tables).filter(|end| end.gain > 0 && is_new(end.load));
+            let Some(next) = open.max_by_key(|end| (end.gain, end.load)) else { break };
             best.push(next);
         }
         best
     }
 
-    /// The units of the best set of this load, ascending.
-    fn units(&self, load: usize, count: usize) -> Vec<usize> {
-        let inside = self.sweep.trace(&self.tables, load).filter(|(_, arc)| arc.is_inside);
+    /// The units of the best set at this end, ascending.
+    fn units(&self, end: End, count: usize) -> Vec<usize> {
+        let inside = self.sweep.trace(&self.tables, end).filter(|(_, arc)| arc.is_inside);
         let mut units: Vec<usize> = inside.map(|(step, _)| step.variable).filter(|&v| v < count).collect();
         units.sort_unstable();
         units
     }
 }
 
-/// The least number of cells of a device that are enough to begin with.
-const ROUGH_CELLS: f64 = 4_000.0;
+/// Cells of a device's memory.
+const MEMORY_CELLS: f64 = 128.0;
 
 /// How many sets are handed on.
 const SETS: usize = 6;
@@ -120,9 +152,9 @@ mod tests {
     fn loose(times: &[f64]) -> LinePricer {
         let mut network = Network { domains: vec![2; times.len()], factors: Vec::new(), units: times.len() };
         for (v, &time) in times.iter().enumerate() {
-            network.add(vec![v], |x| Some([if x[0] == 0 { 0.0 } else { time }]));
+            network.add(vec![v], |x| Some([if x[0] == 0 { 0.0 } else { time }, 0.0]));
         }
-        LinePricer::new(&network, times).unwrap()
+        LinePricer::new(&network, times, None).unwrap()
     }
 
     #[test]
@@ -130,6 +162,8 @@ mod tests {
         assert_eq!(loose(&[5.0, 1e20, 5.0]).price(&[1.0; 3], 10.0).best(), 2.0);
         assert_eq!(loose(&[5e-6, 1e14, 5e-6]).price(&[1.0; 3], 1e-5).best(), 2.0);
     }
+
+    const ROUGH_CELLS: f64 = 4_000.0;
 
     #[test]
     fn rough_cells_raise_the_bound_by_what_they_round_off() {
@@ -142,10 +176,11 @@ mod tests {
         };
         let mut fine = loose(&times);
         fine.cell /= 1_000.0;
-        let mut fine = LinePricer::of(fine.sweep, fine.cell);
+        let mut fine = LinePricer::of(fine.sweep, fine.cell, None);
         for target in [0.03, 0.1, 0.15, 0.3] {
-            let mut rough = fine.rough(target);
-            assert!(rough.capacity(target) >= ROUGH_CELLS && rough.capacity(target) < 2.0 * ROUGH_CELLS);
+            let mut rough = fine.rough(target, ROUGH_CELLS, f64::INFINITY);
+            let cells = rough.capacity(target)[LOAD] as f64;
+            assert!((ROUGH_CELLS..2.0 * ROUGH_CELLS).contains(&cells));
             let (upper, exact) = (rough.price(&profit, target).upper, most(target));
             let most_rough = most(target + 10.0 * rough.cell);
             assert!(upper >= exact && upper <= most_rough + 1e-4, "{target}: {exact}, {upper}, {most_rough}");
@@ -163,15 +198,19 @@ mod tests {
     }
 
     proptest! {
-        /// For each kind of device, with hubs and without, and with profits below zero.
+        /// For each kind of device, with hubs and without, with a memory limit and without, and with profits below zero; and
+        /// what the device of each unit has at least.
         #[test]
         fn prices_are_those_of_enumeration(
-            instance in instances(),
+            mut instance in instances(),
             is_convex: bool,
             most_pins in prop_oneof![Just(2), Just(6)],
             profit in vec(-9..=9i32, 6),
             target in 0..30u32,
+            limit in prop_oneof![Just(None), (3..30u32).prop_map(Some)],
         ) {
+            instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
+            instance.platform.accelerators[0].memory = limit.map(f64::from);
             let problem = problem(&instance, is_convex);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
@@ -179,27 +218,47 @@ mod tests {
             let (count, target) = (setting.unit_count(), f64::from(target));
             let profit: Vec<f64> = profit.into_iter().take(count).map(f64::from).collect();
             let earned = |units: &[usize]| units.iter().map(|&u| profit[u]).sum::<f64>();
-            let is_on_lattice = instance.nodes.iter().all(|node| node.transfer_time.fract() == 0.0);
+            let is_on_lattice = instance.nodes.iter().all(|node| {
+                let times = node.accelerator_times.iter().chain([&node.cpu_time]).flatten();
+                times.chain([&node.transfer_time]).all(|time| time.fract() == 0.0)
+            });
             for (number, kind) in unordered.units.kinds.iter().enumerate() {
+                let mut resources = Resource::of(&unordered.units, kind);
+                let capacity = resources.get(1).and_then(|memory| memory.capacity);
+                let is_exact = is_on_lattice && capacity.is_none();
+                resources.resize(2, Resource::unused(&unordered.units));
                 let is_set = |units: &[usize]| {
                     let device_of = (0..count).map(|u| u32::from(!units.contains(&u))).collect();
                     let is_allowed = units.iter().all(|&u| kind.times[u].is_some());
-                    is_allowed && setting.is_convex(&Assignment { device_of }, 0)
+                    let memory: f64 = units.iter().map(|&u| kind.memory[u]).sum();
+                    let fits = capacity.is_none_or(|most| memory <= most);
+                    is_allowed && fits && setting.is_convex(&Assignment { device_of }, 0)
                 };
-                let fitting = sets(count).filter(|units| is_set(units) && devices.load(number, units) <= target);
-                let most = fitting.map(|units| earned(&units)).fold(0.0, f64::max);
-                let resources = Resource::of(&unordered.units, kind);
-                let network = Network::new(&unordered, &|u| kind.times[u].is_some(), &resources[..1], most_pins);
-                let Some(mut line) = LinePricer::new(&network, &resources[0].unit) else { continue };
+                let valid: Vec<Vec<usize>> = sets(count).filter(|units| is_set(units)).collect();
+                let fitting = valid.iter().filter(|units| devices.load(number, units) <= target);
+                let most = fitting.map(|units| earned(units)).fold(0.0, f64::max);
+                let network = Network::new(&unordered, &|u| kind.times[u].is_some(), &[resources[0].clone(), resources[1].clone()], most_pins);
+                let Some(mut line) = LinePricer::new(&network, &resources[0].unit, capacity) else { continue };
+                let least = line.least_loads(count);
+                for (u, &least) in least.iter().enumerate() {
+                    let loads = valid.iter().filter(|units| units.contains(&u)).map(|units| devices.load(number, units));
+                    let exact = loads.fold(f64::INFINITY, f64::min);
+                    prop_assert!(least <= exact, "{least} is above {exact} for {u}");
+                    prop_assert!(capacity.is_some() || least >= exact / (1.0 + 1e-9), "{least} for {exact}");
+                }
+                if line.effort(target).is_none() {
+                    continue;
+                }
                 let priced = line.price(&profit, target);
                 prop_assert!(priced.upper >= most, "{} is below {most}", priced.upper);
-                if is_on_lattice {
+                if is_exact {
                     prop_assert!(priced.upper <= most + 1e-4, "{} is above {most}", priced.upper);
                     prop_assert_eq!(priced.best(), most);
                 }
                 for set in &priced.sets {
-                    prop_assert!(is_set(&set.units) && set.profit == earned(&set.units), "{:?}", set);
-                    prop_assert!(!is_on_lattice || devices.load(number, &set.units) <= target, "{:?}", set);
+                    prop_assert!(set.profit == earned(&set.units), "{:?}", set);
+                    prop_assert!(capacity.is_some() || is_set(&set.units), "{:?}", set);
+                    prop_assert!(!is_exact || devices.load(number, &set.units) <= target, "{:?}", set);
                 }
             }
         }

@@ -17,6 +17,7 @@ mod elimination;
 mod integer_fronts;
 mod lagrangian;
 mod lattice;
+mod least;
 mod line;
 mod network;
 mod order;
@@ -25,12 +26,12 @@ mod sets;
 mod sweep;
 
 pub use elimination::Plan;
-pub use lattice::decimal_cell;
+pub use lattice::cell_of;
 pub use line::LinePricer;
 pub use network::{INSIDE, Network, Resource};
 pub use order::{closing, narrow, width};
 pub use pareto_fronts::Rounding;
-pub use sweep::{Limit, Sweep, Tables};
+pub use sweep::{End, LOAD, Limit, MEMORY, Sweep, Tables};
 
 use lagrangian::{Inward, Outward, Prices};
 use lattice::Lattice;

@@ -3,24 +3,32 @@
 //! Where the graph is nearly a chain, few variables are tied to later ones at any time. A row for each of their joint
 //! values then holds the most gain by load, for all loads at once, and a step adds one variable: rows are shifted by
 //! what it consumes and the larger entries kept. That is plain work on arrays, many times as quick as the joining of
-//! fronts even though no entry is left out.
+//! fronts even though no entry is left out. Where memory is limited, too, a row has a plane for each number of cells of it.
 
 use rustc_hash::FxHashMap;
 
+use super::lattice::HALF_ROOM;
 use super::network::{INSIDE, Network};
 
 /// One way to reach a state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arc<const D: usize> {
     /// The state before.
-    from: usize,
+    pub(super) from: usize,
     /// Whether the step puts its variable inside.
     pub is_inside: bool,
     /// What it consumes.
     pub used: [f64; D],
-    /// The first resource in whole cells.
-    pub cells: usize,
+    /// That in whole cells: of load, and of memory.
+    pub(super) cells: Cells,
 }
+
+/// What is consumed in whole cells: of load, and of memory.
+pub type Cells = [usize; 2];
+
+/// What cells count.
+pub const LOAD: usize = 0;
+pub const MEMORY: usize = 1;
 
 /// One variable more.
 #[derive(Debug, Clone)]
@@ -28,7 +36,7 @@ pub struct Step<const D: usize> {
     /// The variable.
     pub variable: usize,
     /// How each joint value of the variables that are still needed is reached.
-    states: Vec<Vec<Arc<D>>>,
+    pub(super) states: Vec<Vec<Arc<D>>>,
 }
 
 impl<const D: usize> Step<D> {
@@ -49,6 +57,8 @@ pub struct Sweep<const D: usize> {
     pub steps: Vec<Step<D>>,
     /// Low bits of an entry that say by which arc it was reached.
     arc_bits: u32,
+    /// By how much of a cell a set may seem to consume more than it does, of load and of memory.
+    surplus: [f64; 2],
 }
 
 /// The entries of a sweep, kept from one to the next for their memory.
@@ -58,6 +68,8 @@ pub struct Tables {
     next: Vec<Vec<i32>>,
     /// By which arc each entry was reached: one row for each state of each step, empty where there is one arc alone.
     arcs: Vec<Vec<Vec<u8>>>,
+    /// How many loads the planes of each step have.
+    widths: Vec<usize>,
 }
 
 /// The most that a sweep may take.
@@ -71,6 +83,9 @@ pub struct Limit {
 
 /// Less than any gain, and still less after all gains have been added.
 const NONE: i32 = i32::MIN;
+
+/// What is consumed beyond whole cells by less than this part of one is taken for rounding.
+const NEARLY_WHOLE: f64 = 1e-9;
 
 /// The most states at a time.
 const MOST_STATES: usize = 1 << 8;
@@ -100,6 +115,7 @@ impl<const D: usize> Sweep<D> {
             let mut numbers: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
             let mut step = Step { variable, states: Vec::new() };
             let mut reached = Vec::new();
+            let mut steadiness = Vec::new();
             for (from, state) in states.iter().enumerate() {
                 for value in 0..network.domains[variable] {
                     let values: Vec<u8> = state.iter().copied().chain([value]).collect();
@@ -110,7 +126,15 @@ impl<const D: usize> Sweep<D> {
                         step.states.push(Vec::new());
                         reached.len() - 1
                     });
-                    step.states[to].push(Arc { from, is_inside: value == INSIDE, used, cells: 0 });
+                    step.states[to].push(Arc { from, is_inside: value == INSIDE, used, cells: [0; 2] });
+                    // The arc comes first whose variables that are not needed any more have the new one's value.
+                    let alike = (0..known.len()).filter(|at| !kept.contains(at) && values[*at] == value).count();
+                    steadiness.resize(step.states.len(), 0);
+                    if alike > steadiness[to] {
+                        steadiness[to] = alike;
+                        let last = step.states[to].len() - 1;
+                        step.states[to].swap(0, last);
+                    }
                 }
             }
             if reached.len() > MOST_STATES || step.states.iter().any(|arcs| arcs.len() > MOST_ARCS) {
@@ -121,24 +145,50 @@ impl<const D: usize> Sweep<D> {
             steps.push(step);
         }
         let most_arcs = steps.iter().flat_map(|step| &step.states).map(Vec::len).max()?;
-        Some(Self { steps, arc_bits: most_arcs.next_power_of_two().ilog2() })
+        Some(Self { steps, arc_bits: most_arcs.next_power_of_two().ilog2(), surplus: [0.0; 2] })
     }
 
-    /// The same with the first resource in whole cells.
-    pub fn counted(mut self, cells: impl Fn(f64) -> usize) -> Self {
-        for arc in self.steps.iter_mut().flat_map(|step| &mut step.states).flatten() {
-            arc.cells = cells(arc.used[0]);
+    /// The same with a resource in whole cells of this size, as [load](LOAD) or as [memory](MEMORY).
+    ///
+    /// Each state has a potential φ, by which what is consumed up to there exceeds its cells, none above 0: an arc from s to
+    /// t that consumes u takes ⌊u + φ(s) − φ(t)⌋ cells. The sum along a path telescopes, so that no set seems to consume more
+    /// than it does but for φ at the end, which [`Self::capacity`] adds to what a device has. Potentials are such that the
+    /// first arc into a state, which goes on as the variables before, loses nothing: what is rounded off does not grow
+    /// with the units of a set, but with how often the order enters and leaves it.
+    pub fn counted(mut self, resource: usize, size: f64, role: usize) -> Self {
+        let mut before = vec![0.0];
+        for step in &mut self.steps {
+            let potential = |arcs: &Vec<Arc<D>>| {
+                let full = |arc: &Arc<D>| arc.used[resource] / size + before[arc.from];
+                let steady = arcs.first().map_or(0.0, full);
+                let rest = steady - (steady - NEARLY_WHOLE).ceil();
+                arcs.iter().map(full).fold(rest.min(0.0), f64::min)
+            };
+            let after: Vec<f64> = step.states.iter().map(potential).collect();
+            for (arcs, after) in step.states.iter_mut().zip(&after) {
+                for arc in arcs {
+                    let used = arc.used[resource] / size * HALF_ROOM;
+                    arc.cells[role] = (used + (before[arc.from] - after)).max(0.0) as usize;
+                }
+            }
+            before = after;
         }
+        self.surplus[role] = -before.first().copied().unwrap_or_default();
         self
+    }
+
+    /// The whole cells that a set may seem to take which fits into so many.
+    pub fn capacity(&self, cells: f64, role: usize) -> usize {
+        (cells + self.surplus[role]) as usize
     }
 
     /// How many sums of an entry and an arc it takes where a device has so many cells; `None` where they or the entries
     /// are beyond the limit.
-    pub fn effort(&self, capacity: usize, limit: Limit) -> Option<usize> {
+    pub fn effort(&self, capacity: Cells, limit: Limit) -> Option<usize> {
         let arcs: usize = self.steps.iter().map(|step| step.arcs().count()).sum();
         let states: usize = self.steps.iter().map(|step| step.states.len()).sum();
-        let loads = capacity.saturating_add(1);
-        let (sums, entries) = (arcs.saturating_mul(loads), states.saturating_mul(loads));
+        let places = capacity.iter().fold(1, |product: usize, cells| product.saturating_mul(cells.saturating_add(1)));
+        let (sums, entries) = (arcs.saturating_mul(places), states.saturating_mul(places));
         (sums <= limit.sums && entries <= limit.entries).then_some(sums)
     }
 
@@ -147,76 +197,125 @@ impl<const D: usize> Sweep<D> {
         f64::from(1 << (30 - self.arc_bits))
     }
 
-    /// Finds the most gain of each load of up to `capacity` cells. `gain` tells that of each arc of each step, by number;
-    /// none is negative. Arcs may have any number of cells: those above the capacity are in no set.
-    pub fn fill(&self, tables: &mut Tables, capacity: usize, mut gain: impl FnMut(usize, &Arc<D>) -> i32) {
+    /// Finds the most gain of each load, and of each memory, of up to `capacity` cells. `gain` tells that of each arc of each
+    /// step, by number; none is negative. Arcs may have any number of cells: those above the capacity are in no set.
+    pub fn fill(&self, tables: &mut Tables, capacity: Cells, mut gain: impl FnMut(usize, &Arc<D>) -> i32) {
         let mask = !((1 << self.arc_bits) - 1);
-        let Tables { rows, next, arcs: arcs_of } = tables;
+        let Tables { rows, next, arcs: arcs_of, widths } = tables;
         arcs_of.resize_with(self.steps.len().max(arcs_of.len()), Vec::new);
         rows.resize_with(rows.len().max(1), Vec::new);
         rows[0].clear();
         rows[0].push(0);
-        let mut most: usize = 0;
+        widths.clear();
+        let mut most: Cells = [0; 2];
+        let mut width = 1;
         for (number, (step, chosen)) in self.steps.iter().zip(arcs_of).enumerate() {
-            let cells = step.arcs().map(|arc| arc.cells).filter(|&cells| cells <= capacity);
-            most = most.saturating_add(cells.max().unwrap_or_default()).min(capacity);
+            for role in [LOAD, MEMORY] {
+                let cells = step.arcs().filter(|arc| arc.fits(capacity)).map(|arc| arc.cells[role]);
+                most[role] = most[role].saturating_add(cells.max().unwrap_or_default()).min(capacity[role]);
+            }
+            let (before, planes) = (width, most[MEMORY] + 1);
+            width = most[LOAD] + 1;
             let count = step.states.len();
             next.resize_with(next.len().max(count), Vec::new);
             chosen.resize_with(chosen.len().max(count), Vec::new);
             for (arcs, (row, chosen)) in step.states.iter().zip(next.iter_mut().zip(chosen)) {
-                let mut add = |i: usize, arc: &Arc<D>| (gain(number, arc) << self.arc_bits) + i as i32;
                 row.clear();
-                if let Some(arc) = arcs.first() {
-                    let add = add(0, arc);
-                    row.resize(arc.cells.min(most + 1), NONE);
-                    extend(row, &rows[arc.from], most + 1, mask, add);
-                }
-                row.resize(most + 1, NONE);
-                for (i, arc) in arcs.iter().enumerate().skip(1) {
-                    raise(row.get_mut(arc.cells..).unwrap_or_default(), &rows[arc.from], mask, add(i, arc));
+                for (i, arc) in arcs.iter().enumerate() {
+                    let add = (gain(number, arc) << self.arc_bits) + i as i32;
+                    let through = move |known| (known & mask) + add;
+                    let source = (rows[arc.from].as_slice(), before);
+                    if i == 0 {
+                        extend(row, (planes, width), source, arc.cells, through);
+                    } else {
+                        raise((row, width), source, arc.cells, through);
+                    }
                 }
                 chosen.clear();
                 if arcs.len() > 1 {
                     chosen.extend(row.iter().map(move |entry| (entry & !mask) as u8));
                 }
             }
+            widths.push(width);
             std::mem::swap(rows, next);
         }
     }
 
-    /// The loads in cells that some set has, with the most gain of each: those of the last [`Self::fill`].
-    pub fn gains<'t>(&self, tables: &'t Tables) -> impl Iterator<Item = (usize, i32)> + 't {
+    /// The loads and memories in cells that some set has, with the most gain of each: those of the last [`Self::fill`].
+    pub fn gains<'t>(&self, tables: &'t Tables) -> impl Iterator<Item = End> + 't {
         let bits = self.arc_bits;
         let is_open = self.steps.last().is_some_and(|step| !step.states.is_empty());
         let row = if is_open { tables.rows[0].as_slice() } else { &[] };
-        row.iter().enumerate().filter(|(_, entry)| **entry >= 0).map(move |(load, entry)| (load, entry >> bits))
+        let width = tables.widths.last().copied().unwrap_or(1);
+        let reached = row.iter().enumerate().filter(|(_, entry)| **entry >= 0);
+        reached.map(move |(at, entry)| End { load: at % width, memory: at / width, gain: entry >> bits })
     }
 
-    /// The steps, the last one first, that make up the most gain of a load, each with its arc.
-    pub fn trace<'t>(&'t self, tables: &'t Tables, load: usize) -> impl Iterator<Item = (&'t Step<D>, &'t Arc<D>)> {
-        let (mut state, mut load) = (0, load);
-        self.steps.iter().zip(&tables.arcs).rev().map(move |(step, chosen)| {
-            let arc = &step.states[state][chosen[state].get(load).map_or(0, |&i| usize::from(i))];
+    /// The steps, the last one first, that make up the most gain at an end, each with its arc.
+    pub fn trace<'t>(&'t self, tables: &'t Tables, end: End) -> impl Iterator<Item = (&'t Step<D>, &'t Arc<D>)> {
+        let (mut state, mut load, mut plane) = (0, end.load, end.memory);
+        let steps = self.steps.iter().zip(tables.arcs.iter().zip(&tables.widths)).rev();
+        steps.map(move |(step, (chosen, width))| {
+            let arc = &step.states[state][chosen[state].get(plane * width + load).map_or(0, |&i| usize::from(i))];
             state = arc.from;
-            load -= arc.cells;
+            load -= arc.cells[LOAD];
+            plane -= arc.cells[MEMORY];
             (step, arc)
         })
     }
 }
 
-/// Extends `row` up to a length by the entries of `source` and one arc more. The closure owns what it adds: read anew for
-/// each entry, that would keep the loop from running on vectors.
-#[inline]
-fn extend(row: &mut Vec<i32>, source: &[i32], most: usize, mask: i32, add: i32) {
-    let source = &source[..source.len().min(most - row.len())];
-    row.extend(source.iter().map(move |known| (known & mask) + add));
+impl<const D: usize> Arc<D> {
+    fn fits(&self, capacity: Cells) -> bool {
+        self.cells[0] <= capacity[0] && self.cells[1] <= capacity[1]
+    }
 }
 
-/// Raises the entries of `row` to those of `source` and one arc more.
+/// What sets may end with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Their load in cells.
+    pub load: usize,
+    /// Their memory in cells.
+    pub memory: usize,
+    /// The most gain of them.
+    pub gain: i32,
+}
+
+/// Fills a row of so many planes and loads with the entries of `source`, whose planes have so many loads, and an arc of so
+/// many cells more. `through` owns what the arc adds: read anew for each entry, that would keep the loop from running on
+/// vectors.
 #[inline]
-fn raise(row: &mut [i32], source: &[i32], mask: i32, add: i32) {
-    for (entry, known) in row.iter_mut().zip(source) {
-        *entry = (*entry).max((known & mask) + add);
+fn extend(
+    row: &mut Vec<i32>,
+    (planes, width): (usize, usize),
+    (source, before): (&[i32], usize),
+    cells: Cells,
+    through: impl Fn(i32) -> i32 + Copy,
+) {
+    for plane in 0..planes {
+        let from = plane.checked_sub(cells[MEMORY]).and_then(|from| source.get(from * before..(from + 1) * before));
+        row.resize(plane * width + cells[LOAD].min(width), NONE);
+        let source = from.unwrap_or_default();
+        let source = &source[..source.len().min((plane + 1) * width - row.len())];
+        row.extend(source.iter().map(move |&known| through(known)));
+        row.resize((plane + 1) * width, NONE);
+    }
+}
+
+/// Raises the entries of a row to those of `source`, and an arc of so many cells more.
+#[inline]
+fn raise(
+    (row, width): (&mut [i32], usize),
+    (source, before): (&[i32], usize),
+    cells: Cells,
+    through: impl Fn(i32) -> i32 + Copy,
+) {
+    let targets = row.chunks_exact_mut(width).skip(cells[MEMORY]);
+    for (target, source) in targets.zip(source.chunks_exact(before)) {
+        for (entry, &known) in target.get_mut(cells[LOAD]..).unwrap_or_default().iter_mut().zip(source) {
+            *entry = (*entry).max(through(known));
+        }
     }
 }
 

@@ -24,8 +24,7 @@ pub struct Resplit<'a> {
 }
 
 impl<'a> Resplit<'a> {
-    /// A search of so many walkers; `None` where sets have to be convex, loads have several pieces, or times are no
-    /// decimals.
+    /// A search of so many walkers; `None` where sets have to be convex, loads have several pieces, or nothing takes time.
     pub fn new(setting: &'a Setting<'a>, walkers: usize, seed: u64) -> Option<Self> {
         let walkers = (0..walkers.max(1)).map(|i| Walker::new(seed, i)).collect();
         Some(Self { pairs: Pairs::new(setting)?, walkers })

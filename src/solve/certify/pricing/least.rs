@@ -1,0 +1,59 @@
+//! The least load of a device that holds a unit: a dynamic program over memory alone, forth and back along the line.
+
+use super::sweep::{Arc, MEMORY, Sweep};
+
+/// The least loads of the partial sets in one state, by the most cells of memory that they take.
+type Row = Vec<f64>;
+
+impl Sweep<2> {
+    /// For each step the least load of a set that has its variable inside and takes no more than so many cells of memory;
+    /// infinity where there is none.
+    ///
+    /// O(arcs · cells).
+    pub fn least_loads(&self, memory: usize) -> Vec<f64> {
+        let forth = self.forth(memory);
+        let mut back: Vec<Row> = vec![vec![0.0; memory + 1]; self.steps.last().map_or(1, |step| step.states.len())];
+        let mut least = vec![f64::INFINITY; self.steps.len()];
+        for (number, step) in self.steps.iter().enumerate().rev() {
+            let mut before = vec![vec![f64::INFINITY; memory + 1]; forth[number].len()];
+            for (arcs, rest) in step.states.iter().zip(&back) {
+                for arc in arcs {
+                    spread(&mut before[arc.from], rest, arc);
+                    if arc.is_inside {
+                        let room = memory.checked_sub(arc.cells[MEMORY]);
+                        let loads =
+                            forth[number][arc.from].iter().zip(rest[..room.map_or(0, |room| room + 1)].iter().rev());
+                        let best =
+                            loads.map(|(before, after)| before + arc.used[0] + after).fold(f64::INFINITY, f64::min);
+                        least[number] = least[number].min(best);
+                    }
+                }
+            }
+            back = before;
+        }
+        least
+    }
+
+    /// The rows of the states before each step.
+    fn forth(&self, memory: usize) -> Vec<Vec<Row>> {
+        let mut rows = vec![vec![vec![0.0; memory + 1]]];
+        for step in &self.steps {
+            let before = rows.last().map_or(&[][..], Vec::as_slice);
+            let row = |arcs: &Vec<Arc<2>>| {
+                let mut row = vec![f64::INFINITY; memory + 1];
+                arcs.iter().for_each(|arc| spread(&mut row, &before[arc.from], arc));
+                row
+            };
+            let next = step.states.iter().map(row).collect();
+            rows.push(next);
+        }
+        rows
+    }
+}
+
+/// Lowers the entries of `row` to those of `source` and an arc between them.
+fn spread(row: &mut Row, source: &Row, arc: &Arc<2>) {
+    for (entry, known) in row.iter_mut().skip(arc.cells[MEMORY]).zip(source) {
+        *entry = entry.min(known + arc.used[0]);
+    }
+}
