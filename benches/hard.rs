@@ -1,11 +1,11 @@
-//! Graphs on which single methods leave a gap: the ideal DP alone, branch and price of convex splits alone, and the portfolio,
-//! in one run. `cargo bench --bench hard` prints the table as Markdown and writes it to `docs/hard.md`.
+//! Graphs on which a gap is left: by the ideal DP alone and by the portfolio, with limits, in servers and over many devices, and by
+//! size, in one run. `cargo bench --bench hard` prints the table as Markdown and writes it to `docs/hard.md`.
 
 mod support;
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use clap::Parser;
@@ -15,11 +15,15 @@ use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::registry;
 use dagsplit::verify;
 use support::figures::{head, or_dash, row, seconds};
+use support::hard::{self, Question};
 use support::limits::Searching;
 use support::{machine, workloads};
 
 /// Seconds that a solve may take.
 const SECONDS: f64 = 60.0;
+
+/// The part of them that a solve has where many graphs are compared.
+const PART_FOR_GROWTH: f64 = 1.0 / 6.0;
 
 #[derive(Parser)]
 struct Args {
@@ -32,7 +36,6 @@ struct Args {
 
 /// What one method did on one workload.
 struct Solved {
-    nodes: usize,
     objective: Option<f64>,
     bound: Option<f64>,
     seconds: f64,
@@ -45,35 +48,75 @@ fn main() -> Result<()> {
     if !args.search.limits.is_asked("hard") {
         return Ok(());
     }
-    let title = head(&["graph", "nodes", "`dp` alone", "portfolio", "bound", "split by", "bound by"], 1);
-    println!("{title}");
-    let mut rows = title;
-    for path in workloads::all("hard2026", "json") {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if args.only.as_ref().is_none_or(|only| name.contains(only)) {
-            let line = line(&name, &args.solve(&path, "dp")?, &args.solve(&path, "portfolio")?);
-            println!("{line}");
-            write!(rows, "\n{line}")?;
-        }
-    }
+    let tables = [args.graphs()?, args.questions()?, args.growth()?];
     if args.only.is_none() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/hard.md");
-        std::fs::write(page, args.page(&rows)?)?;
+        std::fs::write(page, args.page(&tables)?)?;
     }
     Ok(())
 }
 
 impl Args {
-    fn solve(&self, path: &Path, method: &str) -> Result<Solved> {
-        let instance = read_instance(path, &ReadOptions::default())?;
-        let problem = Problem::new(&instance, ProblemSpec::of(&instance))?;
+    fn asks(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| name.contains(only))
+    }
+
+    /// Graphs on which single methods leave a gap.
+    fn graphs(&self) -> Result<String> {
+        let mut table = Table::new(&["graph", "nodes", "`dp` alone", "portfolio", "bound", "split by", "bound by"]);
+        for path in workloads::all("hard2026", "json") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if self.asks(&name) {
+                let instance = read_instance(&path, &ReadOptions::default())?;
+                let spec = ProblemSpec::of(&instance);
+                let question = Question { name, instance, spec };
+                let alone = self.solve(&question, Some("dp"), 1.0)?;
+                let together = self.solve(&question, None, 1.0)?;
+                table.add(&question, &[vec![alone.cell()], together.cells()].concat());
+            }
+        }
+        Ok(table.text)
+    }
+
+    /// Workloads with limits, in servers, and over many devices.
+    fn questions(&self) -> Result<String> {
+        let mut table = Table::new(&["question", "nodes", "default method", "bound", "split by", "bound by"]);
+        for question in hard::questions()?.iter().filter(|question| self.asks(&question.name)) {
+            let solved = self.solve(question, None, 1.0)?;
+            table.add(question, &solved.cells());
+        }
+        Ok(table.text)
+    }
+
+    /// How the gap grows with the size of random graphs and the number of devices.
+    fn growth(&self) -> Result<String> {
+        let devices = hard::DEVICES.map(|devices| format!("k = {devices}"));
+        let mut table = Table::new(&[&["family", "nodes"], devices.each_ref().map(String::as_str).as_slice()].concat());
+        for (name, questions) in hard::random().iter().filter(|(name, _)| self.asks(name)) {
+            let gap = |question: &Question| Ok(self.solve(question, None, PART_FOR_GROWTH)?.gap());
+            let gaps: Vec<String> = questions.iter().map(gap).collect::<Result<_>>()?;
+            let nodes = questions.first().map_or(0, |question| question.instance.nodes.len());
+            table.push(&[vec![name.clone(), nodes.to_string()], gaps].concat());
+        }
+        Ok(table.text)
+    }
+
+    /// Solves it by a method of this name, else by what is the default, in a part of the seconds.
+    fn solve(&self, question: &Question, method: Option<&str>, part: f64) -> Result<Solved> {
+        let problem = Problem::new(&question.instance, question.spec.clone())?;
+        let solver = match method {
+            Some(method) => registry::solver(method)?,
+            None => registry::automatic(&problem).map_err(|error| anyhow!("{}: {error:?}", question.name))?,
+        };
+        let mut context = self.search.context(SECONDS).with_time_limit(self.seconds(part));
         let start = Instant::now();
-        let run = registry::solver(method)?.solve(&problem, &mut self.search.context(SECONDS))?;
+        let run = solver.solve(&problem, &mut context)?;
         let seconds = start.elapsed().as_secs_f64();
-        let verified = run.outcome.solution().map(|split| verify::check(&instance, &problem.spec, split)).transpose();
-        let verified = verified.map_err(|violations| anyhow!("{method}: the split is wrong: {violations:?}"))?;
+        let split = run.outcome.solution();
+        let verified = split.map(|split| verify::check(&question.instance, &problem.spec, split)).transpose();
+        let verified =
+            verified.map_err(|violations| anyhow!("{}: the split is wrong: {violations:?}", question.name))?;
         Ok(Solved {
-            nodes: instance.nodes.len(),
             objective: verified.map(|split| split.objective()),
             bound: run.outcome.bound().map(|bound| bound.value),
             seconds,
@@ -82,36 +125,91 @@ impl Args {
         })
     }
 
-    fn page(&self, rows: &str) -> Result<String> {
+    fn seconds(&self, part: f64) -> Duration {
+        Duration::from_secs_f64(part * self.search.limits.seconds(SECONDS))
+    }
+
+    fn page(&self, [graphs, questions, growth]: &[String; 3]) -> Result<String> {
         let mut text = String::new();
         writeln!(text, "# Hard graphs\n")?;
         writeln!(text, "Made by `cargo bench --bench hard` on {}; do not edit.\n", machine::describe())?;
         writeln!(
             text,
-            "Graphs of today, with modelled costs, and random ones, on which single methods leave a gap: splits into successive \
-             ideals with {} thread(s) and {} s for each graph and method. A cell holds the verified value, the gap and the \
-             seconds; the last columns are the portfolio's bound, and which of its searches found the split and raised the \
-             bound last.\n",
+            "All with {} thread(s) and {} s for each graph and method. A cell holds the verified value, the gap and the \
+             seconds; the last columns are the bound, and which search found the split and which raised the bound last.\n",
             self.search.threads,
             self.search.limits.seconds(SECONDS)
         )?;
-        writeln!(text, "{rows}")?;
+        writeln!(
+            text,
+            "## Where single methods leave a gap\n\nGraphs of today, with modelled costs, and random ones: splits into \
+             successive ideals.\n\n{graphs}\n"
+        )?;
+        writeln!(
+            text,
+            "## Limits, servers and many devices\n\nProfiles of PipeDream, a published graph and generated ones. *So many times \
+             the memory* is what all accelerators have together.\n\n{questions}\n"
+        )?;
+        writeln!(
+            text,
+            "## How the gap grows\n\nThe gap that {} s leave on one random graph of each family and size.\n\n{growth}\n",
+            self.seconds(PART_FOR_GROWTH).as_secs_f64()
+        )?;
+        writeln!(text, "{WHAT_REMAINS}")?;
         Ok(text)
     }
 }
 
-impl Solved {
-    fn cell(&self) -> String {
-        let value = or_dash(self.objective.map(|value| format!("{value:.4}")));
-        let gap = self.objective.zip(self.bound).and_then(|(value, bound)| gap(value, bound));
-        let gap = gap.map(|gap| if gap == 0.0 { "proven".to_owned() } else { format!("{:.2} %", 100.0 * gap) });
-        format!("{value}, {}, {} s", or_dash(gap), seconds(self.seconds))
+/// A table on its way, shown while it grows.
+struct Table {
+    text: String,
+}
+
+impl Table {
+    fn new(titles: &[&str]) -> Self {
+        let text = head(titles, 1);
+        println!("{text}");
+        Self { text }
+    }
+
+    fn add(&mut self, question: &Question, cells: &[String]) {
+        let first = vec![question.name.clone(), question.instance.nodes.len().to_string()];
+        self.push(&[first, cells.to_vec()].concat());
+    }
+
+    fn push(&mut self, cells: &[String]) {
+        let line = row(cells);
+        println!("{line}");
+        self.text += &format!("\n{line}");
     }
 }
 
-fn line(name: &str, alone: &Solved, together: &Solved) -> String {
-    let bound = or_dash(together.bound.map(|bound| format!("{bound:.4}")));
-    let by = |who: Option<&str>| who.unwrap_or("dp").to_owned();
-    let cells = [alone.cell(), together.cell(), bound, by(together.split_by), by(together.bound_by)];
-    row(&[vec![name.to_owned(), together.nodes.to_string()], cells.to_vec()].concat())
+/// What the tables cannot say by themselves.
+const WHAT_REMAINS: &str = "\
+## What remains open, and why
+
+- *Branches that are alike* (experts, heads, unrolled steps): their bound covers the nodes by fractions of convex sets, each of
+  which is cheap with half of a branch. That the devices come in an order, which no fraction obeys, is what the bound lacks.
+- *Wide graphs*: the automaton of frontiers has too many states, so that the bound is that of convex covers again.
+- *Servers*: the bound by cuts counts a stage that holds no cut as free of communication. Where links between servers are slow
+  enough, a relaxed pipeline ends each server with such a stage, and what is left is the bound without servers.
+- *Scarce memory without contiguity*: devices together have room, single ones do not. Sets are priced by load and memory
+  along a line, but fractions of sets of much and of little memory still average out.";
+
+impl Solved {
+    fn gap(&self) -> String {
+        let gap = self.objective.zip(self.bound).and_then(|(value, bound)| gap(value, bound));
+        or_dash(gap.map(|gap| if gap == 0.0 { "proven".to_owned() } else { format!("{:.2} %", 100.0 * gap) }))
+    }
+
+    fn cell(&self) -> String {
+        let value = or_dash(self.objective.map(|value| format!("{value:.4}")));
+        format!("{value}, {}, {} s", self.gap(), seconds(self.seconds))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let bound = or_dash(self.bound.map(|bound| format!("{bound:.4}")));
+        let by = |who: Option<&str>| or_dash(who.map(str::to_owned));
+        vec![self.cell(), bound, by(self.split_by), by(self.bound_by)]
+    }
 }

@@ -5,6 +5,7 @@
 pub mod chart;
 pub mod family;
 pub mod figures;
+pub mod hard;
 pub mod interconnects;
 pub mod limits;
 pub mod machine;
