@@ -71,7 +71,7 @@ impl Args {
                 let spec = ProblemSpec::of(&instance);
                 let question = Question { name, instance, spec };
                 let alone = self.solve(&question, Some("dp"), 1.0)?;
-                let together = self.solve(&question, None, 1.0)?;
+                let together = self.solve(&question, Some("portfolio"), 1.0)?;
                 table.add(&question, &[vec![alone.cell()], together.cells()].concat());
             }
         }
@@ -192,7 +192,7 @@ const WHAT_REMAINS: &str = "\
   which is cheap with half of a branch. That the devices come in an order, which no fraction obeys, is what the bound lacks.
 - *Wide graphs*: the automaton of frontiers has too many states, so that the bound is that of convex covers again.
 - *Servers*: the bound by cuts counts a stage that holds no cut as free of communication. Where links between servers are slow
-  enough, a relaxed pipeline ends each server with such a stage, and what is left is the bound without servers.
+  enough, relaxed pipelines may end each server with such a stage, which would leave the bound without servers: it falls to that.
 - *Scarce memory without contiguity*: devices together have room, single ones do not. Sets are priced by load and memory
   along a line, but fractions of sets of much and of little memory still average out.";
 

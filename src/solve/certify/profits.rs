@@ -3,7 +3,7 @@
 use super::assignment::Setting;
 use super::branching::{Branching, Fractions};
 use super::covering::{Decision, Devices, MARGIN, Query, Verdict};
-use super::root::{Cells, Root};
+use super::root::{Resolution, Root};
 use crate::preprocess::{KindCosts, Reduced, Unordered};
 use crate::problem::{DeviceKind, NodeId, Problem};
 use crate::search::SearchContext;
@@ -100,7 +100,7 @@ impl Profits {
 
 /// Good profits to begin with, where they are quickly found.
 fn begin(root: &mut Root, target: f64, cx: &SearchContext) {
-    for cells in [Cells::ROUGH, Cells::FINE] {
+    for cells in [Resolution::ROUGH, Resolution::FINE] {
         root.ascend((0.0, target, target), (cells, usize::MAX), &mut |_| (), cx);
     }
 }

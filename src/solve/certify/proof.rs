@@ -3,7 +3,7 @@
 use super::assignment::{Assignment, Setting};
 use super::covering::{Devices, Verdict};
 use super::primal::{FIRST_ROUNDS, Primal};
-use super::root::{Cells, Reach, Root};
+use super::root::{Reach, Resolution, Root};
 use super::tree::{self, Ending};
 use crate::bound;
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
@@ -57,8 +57,7 @@ impl<'a> Proof<'a> {
         };
         let is_infeasible = self.find_any(&mut root);
         if let Some(upper) = self.race.objective() {
-            let least = root.least();
-            self.refuted(least.min(upper));
+            self.refuted(root.least().min(upper));
             self.bound_without_limits(devices, &mut root);
             self.close(&mut root);
         }
@@ -154,15 +153,15 @@ impl<'a> Proof<'a> {
 
     /// Raises the bound by loads alone a little way, and then by memory, too; whether memory says more.
     fn ascend_with_memory(&mut self, relaxed: &mut Root, root: &mut Root) -> bool {
-        self.ascend_in((Cells::ROUGH, FEW_ROUNDS), FIRST_ASCENT, relaxed);
+        self.ascend_in((Resolution::ROUGH, FEW_ROUNDS), FIRST_ASCENT, relaxed);
         root.center = relaxed.center.clone();
         let before = self.race.bound();
         self.stats.set("bound_without_limits", before);
-        self.ascend_in((Cells::ROUGHEST_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
+        self.ascend_in((Resolution::ROUGHEST_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
         let is_raised = self.race.bound() > before;
         if is_raised {
-            self.ascend_in((Cells::ROUGH_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
-            self.ascend_in((Cells::ROUGH_WITH_MEMORY, usize::MAX), LAST_ASCENT, root);
+            self.ascend_in((Resolution::ROUGH_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
+            self.ascend_in((Resolution::ROUGH_WITH_MEMORY, usize::MAX), LAST_ASCENT, root);
         }
         is_raised
     }
@@ -214,11 +213,11 @@ impl<'a> Proof<'a> {
     /// are many that is done in rough ones first.
     fn ascend(&mut self, root: &mut Root) {
         let Some(upper) = self.race.objective() else { return };
-        let cells: &[Cells] = match root.reach(upper) {
+        let cells: &[Resolution] = match root.reach(upper) {
             Reach::None | Reach::Memory => &[],
-            Reach::Quick => &[Cells::FINE],
-            Reach::Large => &[Cells::ROUGH, Cells::FINE],
-            Reach::Rough => &[Cells::ROUGH],
+            Reach::Quick => &[Resolution::FINE],
+            Reach::Large => &[Resolution::ROUGH, Resolution::FINE],
+            Reach::Rough => &[Resolution::ROUGH],
         };
         for &cells in cells {
             for (rounds, first_step) in [(FEW_ROUNDS, FIRST_ASCENT), (usize::MAX, LAST_ASCENT)] {
@@ -230,7 +229,7 @@ impl<'a> Proof<'a> {
     }
 
     /// Ascends in steps that start from `step`, each of so many rounds at most; whether it is worth it to go on.
-    fn ascend_in(&mut self, (cells, rounds): (Cells, usize), mut step: f64, root: &mut Root) -> bool {
+    fn ascend_in(&mut self, (cells, rounds): (Resolution, usize), mut step: f64, root: &mut Root) -> bool {
         while step >= LEAST_ASCENT {
             let Some(upper) = self.race.objective() else { return false };
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
@@ -255,7 +254,7 @@ impl<'a> Proof<'a> {
     fn ascend_to(
         &mut self,
         (target, last): (f64, f64),
-        (cells, rounds): (Cells, usize),
+        (cells, rounds): (Resolution, usize),
         root: &mut Root,
     ) -> Option<Verdict> {
         let (bound, cx, primal) = (self.race.bound(), self.race.cx, &mut self.primal);

@@ -8,12 +8,12 @@ use crate::solve::SearchContext;
 /// In about how many cells a device's load and its memory are counted along a line: the fewer, the quicker rounds are, and the
 /// more is rounded off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cells {
+pub struct Resolution {
     loads: f64,
     memory: f64,
 }
 
-impl Cells {
+impl Resolution {
     /// As many as there are: times are multiples of those of load.
     pub const FINE: Self = Self::of(f64::INFINITY, f64::INFINITY);
 
@@ -96,13 +96,13 @@ impl<'a> Root<'a> {
     pub fn reach(&self, target: f64) -> Reach {
         let Some(lines) = &self.lines else { return Reach::None };
         if lines.iter().any(LinePricer::counts_memory) {
-            let is_quick = effort(&rough(lines, target, Cells::ROUGH_WITH_MEMORY), target).is_some();
+            let is_quick = effort(&rough(lines, target, Resolution::ROUGH_WITH_MEMORY), target).is_some();
             return if is_quick { Reach::Memory } else { Reach::None };
         }
         match effort(lines, target) {
             Some(sums) if sums < LARGE => Reach::Quick,
             Some(_) => Reach::Large,
-            None if effort(&rough(lines, target, Cells::ROUGH), target).is_some_and(|sums| sums >= LARGE) => {
+            None if effort(&rough(lines, target, Resolution::ROUGH), target).is_some_and(|sums| sums >= LARGE) => {
                 Reach::Rough
             }
             None => Reach::None,
@@ -115,7 +115,7 @@ impl<'a> Root<'a> {
     pub fn ascend(
         &mut self,
         (bound, target, most): (f64, f64, f64),
-        (cells, most_rounds): (Cells, usize),
+        (cells, most_rounds): (Resolution, usize),
         beside: &mut (dyn FnMut(usize) + Send),
         cx: &SearchContext,
     ) -> Option<(Verdict, f64)> {
@@ -123,7 +123,7 @@ impl<'a> Root<'a> {
         let fine = self.lines.as_mut()?;
         let mut in_rough_cells;
         let lines = match cells {
-            Cells::FINE => fine,
+            Resolution::FINE => fine,
             _ => {
                 in_rough_cells = rough(fine, most, cells);
                 &mut in_rough_cells
@@ -148,7 +148,7 @@ impl<'a> Root<'a> {
 }
 
 /// Pricers along the same lines in rough cells, where devices have this load.
-fn rough(lines: &[LinePricer], target: f64, cells: Cells) -> Vec<LinePricer> {
+fn rough(lines: &[LinePricer], target: f64, cells: Resolution) -> Vec<LinePricer> {
     lines.iter().map(|line| line.rough(target, cells.loads, cells.memory)).collect()
 }
 

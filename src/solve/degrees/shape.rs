@@ -100,9 +100,7 @@ impl Shape {
             exchanges_alike,
         }
     }
-}
 
-impl Shape {
     /// The least working memory of a device, which holds a unit at least.
     pub fn least_working(&self) -> f64 {
         let workings = self.units.iter().flatten().map(|least| least.memory.working);

@@ -117,16 +117,14 @@ impl<'a> Devices<'a> {
     pub fn lines(&self, cx: &SearchContext) -> Option<Vec<LinePricer>> {
         let line = |kind: usize| {
             let costs = &self.setting.unordered.units.kinds[kind];
-            let mut resources = self.resources[kind].clone();
-            if resources.iter().skip(1).any(|resource| resource.capacity.is_none()) {
-                return None;
-            }
-            resources.resize(resources.len().max(2), Resource::unused(&self.setting.unordered.units));
-            let [load, memory] = <[Resource; 2]>::try_from(resources).ok()?;
+            let resources = match &self.resources[kind][..] {
+                [load] => [load.clone(), Resource::unused(&self.setting.unordered.units)],
+                [load, memory] if memory.capacity.is_some() => [load.clone(), memory.clone()],
+                _ => return None,
+            };
             let can_hold = |u: usize| costs.times[u].is_some();
-            let capacity = memory.capacity;
-            let network = Network::new(self.setting.unordered, &can_hold, &[load, memory], self.most_pins[kind]);
-            LinePricer::new(&network, &self.resources[kind][0].unit, capacity)
+            let network = Network::new(self.setting.unordered, &can_hold, &resources, self.most_pins[kind]);
+            LinePricer::new(&network, &resources[0].unit, resources[1].capacity)
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();

@@ -39,7 +39,7 @@ impl Lattice {
 }
 
 /// The largest power of ten that divides all times, up to rounding.
-pub fn decimal_cell(times: &[f64]) -> Option<f64> {
+fn decimal_cell(times: &[f64]) -> Option<f64> {
     let divides = |cell: f64| times.iter().all(|time| ((time / cell).round() * cell - time).abs() <= 1e-11 * time);
     (-6..6).rev().map(|exponent| 10.0f64.powi(exponent)).find(|&cell| divides(cell))
 }

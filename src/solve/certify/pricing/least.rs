@@ -1,6 +1,6 @@
 //! The least load of a device that holds a unit: a dynamic program over memory alone, forth and back along the line.
 
-use super::sweep::{Arc, MEMORY, Sweep};
+use super::sweep::{Arc, LOAD, MEMORY, Sweep};
 
 /// The least loads of the partial sets in one state, by the most cells of memory that they take.
 type Row = Vec<f64>;
@@ -20,12 +20,7 @@ impl Sweep<2> {
                 for arc in arcs {
                     spread(&mut before[arc.from], rest, arc);
                     if arc.is_inside {
-                        let room = memory.checked_sub(arc.cells[MEMORY]);
-                        let loads =
-                            forth[number][arc.from].iter().zip(rest[..room.map_or(0, |room| room + 1)].iter().rev());
-                        let best =
-                            loads.map(|(before, after)| before + arc.used[0] + after).fold(f64::INFINITY, f64::min);
-                        least[number] = least[number].min(best);
+                        least[number] = least[number].min(through(arc, &forth[number][arc.from], rest));
                     }
                 }
             }
@@ -51,9 +46,16 @@ impl Sweep<2> {
     }
 }
 
+/// The least load of all partial sets before an arc and after it that have room together.
+fn through(arc: &Arc<2>, before: &Row, after: &Row) -> f64 {
+    let room = after.len().saturating_sub(arc.cells[MEMORY]);
+    let loads = before.iter().zip(after[..room].iter().rev());
+    loads.map(|(before, after)| before + arc.used[LOAD] + after).fold(f64::INFINITY, f64::min)
+}
+
 /// Lowers the entries of `row` to those of `source` and an arc between them.
 fn spread(row: &mut Row, source: &Row, arc: &Arc<2>) {
     for (entry, known) in row.iter_mut().skip(arc.cells[MEMORY]).zip(source) {
-        *entry = entry.min(known + arc.used[0]);
+        *entry = entry.min(known + arc.used[LOAD]);
     }
 }

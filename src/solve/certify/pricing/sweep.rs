@@ -267,7 +267,7 @@ impl<const D: usize> Sweep<D> {
 
 impl<const D: usize> Arc<D> {
     fn fits(&self, capacity: Cells) -> bool {
-        self.cells[0] <= capacity[0] && self.cells[1] <= capacity[1]
+        self.cells.iter().zip(capacity).all(|(&cells, most)| cells <= most)
     }
 }
 
