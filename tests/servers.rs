@@ -14,7 +14,7 @@ use dagsplit::internals::dp::loads::SetLoads;
 use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
 use dagsplit::solve::BruteForce;
-use dagsplit::solve::{IdealDp, LinearizedDp};
+use dagsplit::solve::{IdealDp, LinearizedDp, PlainDp};
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;
@@ -127,6 +127,9 @@ fn with_servers(
 fn matches_the_oracle(instance: &Instance, spec: &ProblemSpec) -> Result<(), TestCaseError> {
     let expected = solve_and_verify(&BruteForce, instance, spec);
     prop_assert_eq!(solve_and_verify(&IdealDp::default(), instance, spec), expected);
+    if spec.objective == Objective::Throughput {
+        prop_assert_eq!(solve_and_verify(&PlainDp::default(), instance, spec), expected);
+    }
     let linearized = solve_and_verify(&LinearizedDp::default(), instance, spec);
     prop_assert!(linearized.is_none_or(|value| expected.is_some_and(|least| value >= least)));
     Ok(())

@@ -58,7 +58,7 @@ pub(super) const METHODS: &[Method] = &[
         objectives: &["throughput", "gpipe", "step"],
         exact: true,
         anytime: true,
-        limits: "a million ideals; all costs, memory, replication; no servers",
+        limits: "a million ideals; all costs, memory, replication; servers for the throughput alone",
         source: "Tarnawski 2020, section 5.1.1",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(PlainDp::default()))),

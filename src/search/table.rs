@@ -27,6 +27,8 @@ pub struct Standing {
     /// Who has found the best solution, and who has raised the bound last.
     pub best: Option<usize>,
     pub bound_by: Option<usize>,
+    /// The last of those whose turns settled the answer; those after it were sent away in the middle of theirs.
+    pub settled_by: Option<usize>,
     /// What each of them did.
     pub techniques: Vec<Technique>,
 }
@@ -61,6 +63,8 @@ struct Round {
 pub struct Table {
     state: Mutex<Round>,
     moved: Condvar,
+    /// Whether the run is over, for those in the middle of a turn.
+    is_over: AtomicBool,
     threads: usize,
     gap: f64,
 }
@@ -75,7 +79,7 @@ impl Round {
     /// Makes known to all what an entrant has found.
     fn enter(&mut self, index: usize) {
         let found = std::mem::replace(&mut self.seats[index].found, Known::NOTHING);
-        let Standing { known, best, bound_by, techniques } = &mut self.standing;
+        let Standing { known, best, bound_by, techniques, .. } = &mut self.standing;
         if found.objective < known.objective {
             let before = if known.objective.is_finite() { known.objective } else { found.objective };
             techniques[index].objective_lowered += before - found.objective;
@@ -109,6 +113,7 @@ impl Round {
         self.seats.iter_mut().for_each(next);
         self.rounds += 1;
         self.is_over |= settled.is_some();
+        self.standing.settled_by = settled;
     }
 }
 
@@ -117,10 +122,11 @@ impl Table {
     pub fn new(names: &[&'static str], threads: usize, gap: f64) -> Self {
         let seat = |_| Seat { state: State::Waiting, since: Instant::now(), found: Known::NOTHING };
         let techniques = names.iter().map(|&name| Technique::new(name)).collect();
-        let standing = Standing { known: Known::NOTHING, best: None, bound_by: None, techniques };
+        let standing = Standing { known: Known::NOTHING, best: None, bound_by: None, settled_by: None, techniques };
         let seats = names.iter().map(seat).collect();
         let state = Round { seats, standing, running: 0, is_over: false, rounds: 0 };
-        Self { state: Mutex::new(state), moved: Condvar::new(), threads: threads.max(1), gap }
+        let is_over = AtomicBool::new(false);
+        Self { state: Mutex::new(state), moved: Condvar::new(), is_over, threads: threads.max(1), gap }
     }
 
     fn lock(&self) -> MutexGuard<'_, Round> {
@@ -221,6 +227,7 @@ impl Player {
         let result = if self.is_over.load(Ordering::Relaxed) { None } else { run() };
         if self.looks_at_all && result.as_ref().is_some_and(closes) {
             self.table.lock().is_over = true;
+            self.table.is_over.store(true, Ordering::Relaxed);
         }
         result
     }
@@ -250,13 +257,16 @@ impl Player {
         state.running -= 1;
         if !state.is_over {
             state.end_round(self.table.gap);
+            self.table.is_over.store(state.is_over, Ordering::Relaxed);
         }
         self.table.moved.notify_all();
         state
     }
 
-    /// A look at the limits after so many steps, which may end its turn and begin the next one; whether the run is over.
+    /// A look at the limits after so many steps, which may end its turn and begin the next one; whether the run is over, as it
+    /// is in the middle of a turn where others have settled the answer without it.
     pub fn look(&self, steps: u64) -> bool {
+        self.is_over.fetch_or(self.table.is_over.load(Ordering::Relaxed), Ordering::Relaxed);
         if !self.is_over.load(Ordering::Relaxed) {
             // Threads that go on after the one that ends the turn take from far more than they can.
             let left = self.steps_left.fetch_sub(steps, Ordering::Relaxed);

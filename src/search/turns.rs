@@ -123,6 +123,23 @@ mod tests {
     }
 
     #[test]
+    fn those_after_one_who_settles_are_sent_away_in_the_middle_of_a_turn() {
+        let mut cx = SearchContext::new();
+        cx.threads = 2;
+        let quick = walker("quick", (1.0, 1.0), 0.0);
+        let run = |cx: &mut SearchContext| {
+            let mut race = Race::new(0.0, (), cx);
+            race.offer(0.5, ());
+            while !race.is_done() {}
+            Vec::new()
+        };
+        // Its turn would take for ever.
+        let endless = Entrant { first_looks: u64::MAX, run: Box::new(run), ..walker("endless", (9.0, 0.0), 0.0) };
+        let (standing, _) = by_turns(&cx, vec![quick, endless], |_| false);
+        assert_eq!((standing.known.objective, standing.best, standing.settled_by), (1.0, Some(0), Some(0)));
+    }
+
+    #[test]
     fn bounds_of_those_who_do_not_look_at_all_are_theirs_alone() {
         let narrow = Entrant { looks_at_all: false, ..walker("narrow", (8.0, 7.0), 0.0) };
         let wide = walker("wide", (9.0, 1.0), 0.0);

@@ -179,8 +179,10 @@ impl Solver for Portfolio {
         let (mut split, mut source, mut is_infeasible) = (None, BoundSource::Refuted, false);
         for (index, (row, run)) in rows.iter().zip(results).enumerate() {
             let Some(Run { outcome, stats: own }) = run.transpose()? else { continue };
+            // How far those came who were sent away depends on the machine.
+            let was_sent_away = standing.settled_by.is_some_and(|last| index > last);
             for (name, value) in own.figures {
-                if stats.get(name).is_none() {
+                if stats.get(name).is_none() && !was_sent_away {
                     stats.set(name, value);
                 }
             }

@@ -75,6 +75,27 @@ impl Consumption {
         (0..self.counts.len()).find(|&kind| self.in_server(used, kind) > 0)
     }
 
+    /// The devices of the largest server, where what has no servers is one by itself.
+    pub fn largest_server(&self) -> usize {
+        self.server_sizes.iter().flatten().copied().max().unwrap_or(1)
+    }
+
+    /// How many devices are left in the open server; none where no server is open.
+    pub fn room_in_server(&self, used: usize) -> usize {
+        self.open_server(used).and_then(|kind| Some(self.server_sizes[kind]? - self.in_server(used, kind))).unwrap_or(0)
+    }
+
+    /// How many servers are left after those of `used`, devices without servers among them.
+    pub fn servers_left(&self, used: usize) -> usize {
+        let left = |kind: usize| self.left(used, kind).div_ceil(self.server_sizes[kind].unwrap_or(1));
+        (0..self.counts.len()).map(left).sum()
+    }
+
+    /// The least use after a stage of this kind.
+    pub fn least_after(&self, stage: StageKind) -> Option<usize> {
+        (stage.replicas <= self.counts[stage.kind]).then(|| stage.replicas * self.strides[stage.kind])
+    }
+
     /// How many devices a stage that follows `used` can have, if its lower boundary can lie there.
     fn room(&self, used: usize, stage: StageKind) -> Option<usize> {
         match (self.open_server(used), stage.lower) {

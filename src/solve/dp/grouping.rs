@@ -42,7 +42,16 @@ impl Flat {
 
     /// What linearized DP splits instead.
     pub fn settings(&self) -> [Setting<'_>; 2] {
-        [0, 1].map(|i| Setting::new(&self.problem, &self.reduced[i]))
+        [0, 1].map(|i| self.setting(i))
+    }
+
+    /// The problem with all devices in one server.
+    pub fn near(&self) -> Setting<'_> {
+        self.setting(0)
+    }
+
+    fn setting(&self, i: usize) -> Setting<'_> {
+        Setting::new(&self.problem, &self.reduced[i])
     }
 }
 

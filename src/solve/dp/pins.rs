@@ -19,6 +19,13 @@ pub struct Sums {
     pub parameter_bytes: f64,
 }
 
+impl Sums {
+    /// Adds time for a net of the first pass that the stage moves.
+    pub fn add_moved(&mut self, time: f64, outward: bool) {
+        *self.terms[0].side(outward) += time;
+    }
+}
+
 /// A unit's place on a net that costs a kind of device something.
 #[derive(Clone, Copy)]
 pub struct Pin {
@@ -52,7 +59,6 @@ impl<'a> Costs<'a> {
             let terms = costs.terms(u)?;
             Some(if is_one_load { [joint(&terms), Terms::default()] } else { terms })
         };
-        let moves_data = costs.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0);
         let pin = |u: usize, e: usize| {
             let net = &reduced.nets[e];
             let pass = usize::from(net.backward && !is_one_load);
@@ -61,7 +67,7 @@ impl<'a> Costs<'a> {
         };
         let pins = |u: usize| {
             let nets = reduced.nets_of.row(u).iter().map(|&e| e as usize);
-            nets.filter(|&e| moves_data && costs.transfers[e] > 0.0).map(|e| pin(u, e)).collect()
+            nets.filter(|&e| pays(costs, e)).map(|e| pin(u, e)).collect()
         };
         Self {
             kind: costs,
@@ -70,6 +76,19 @@ impl<'a> Costs<'a> {
             pins: (0..reduced.unit_count()).map(pins).collect(),
         }
     }
+
+    /// The same where each net costs so many times as much. O(n + pins).
+    #[must_use]
+    pub fn priced(&self, price: impl Fn(usize) -> f64) -> Self {
+        let priced = |pin: &Pin| Pin { time: pin.time * price(pin.net as usize), ..*pin };
+        let pins = self.pins.iter().map(|pins| pins.iter().map(priced).collect());
+        Self { kind: self.kind, stages: self.stages.clone(), own: self.own.clone(), pins: pins.collect() }
+    }
+}
+
+/// Whether a net costs a kind of device anything.
+pub fn pays(kind: &KindCosts, net: usize) -> bool {
+    kind.transfers[net] > 0.0 && kind.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0)
 }
 
 /// Where the source of a net lies.
@@ -98,6 +117,21 @@ impl Pins {
         if is_source {
             self.source = Place::Below;
         }
+    }
+
+    /// Whether a net of so many pins is the stage's and others', too.
+    pub fn is_cut(&self, of: usize) -> bool {
+        self.inside > 0 && (self.inside as usize) < of
+    }
+
+    /// Whether a net of so many pins is the stage's and has some above it.
+    pub fn go_on(&self, of: usize) -> bool {
+        self.inside > 0 && ((self.inside + self.below) as usize) < of
+    }
+
+    /// Whether the stage holds the net's source.
+    pub fn holds_source(&self) -> bool {
+        self.source == Place::Inside
     }
 
     /// Takes the pin that was added last out again.

@@ -1,13 +1,15 @@
 //! The dynamic program over pairs of ideals as a solver: the plainest exact method, and the oracle of the others.
 
-use super::chain::differences;
+use super::chain::{IdealChain, differences};
+use super::grouping::Flat;
 use super::lattice::Lattice;
 use super::linearized;
-use super::pairs::Pairs;
+use super::loads::Value;
+use super::pairs::{Pairs, ServerPairs};
 use super::{Incumbent, Setting};
 use crate::bound;
 use crate::preprocess::Reduced;
-use crate::problem::{Problem, Scope};
+use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Race, SearchContext, Stats, Verdict};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 
@@ -69,8 +71,8 @@ impl Solver for PlainDp {
 
 /// Whether it takes a problem that the ideal DP takes.
 pub fn takes(problem: &Problem) -> Result<(), Unsupported> {
-    if problem.spec.interconnect.is_some() {
-        let reason = "it knows no servers; use the ideal DP (dp)".into();
+    if problem.spec.interconnect.is_some() && problem.spec.objective != Objective::Throughput {
+        let reason = "with servers it minimises the largest load alone; use the ideal DP (dp)".into();
         return Err(Unsupported { solver: NAME.into(), reason });
     }
     Ok(())
@@ -91,7 +93,9 @@ impl PlainDp {
         }
         let Ok(Some(lattice)) = lattice else { return false };
         stats.set("ideals", lattice.count() as f64);
-        let program = Pairs::new(setting, &lattice);
+        let flat = Flat::new(setting);
+        let near = flat.as_ref().map(Flat::near);
+        let program = Program::new(setting, near.as_ref(), &lattice);
         let upper = |race: &Race<Incumbent, BoundSource>| race.objective().unwrap_or(setting.ceiling);
         let mut steps = Steps { size: FIRST_PART * (upper(race) - race.bound()), pairs: 0 };
         let (mut is_infeasible, mut looked) = (false, 0);
@@ -99,10 +103,13 @@ impl PlainDp {
             let last = race.last_target(upper(race));
             let target = last.min(race.bound() + steps.size);
             let mut pairs = 0;
-            match program.best((race.bound(), target), race.cx, &mut pairs) {
+            match program.within((race.bound(), target), race.cx, &mut pairs) {
                 Verdict::Found((chain, value)) => {
                     let split = Incumbent { value, stages: differences(setting.reduced, &chain) };
-                    race.raise(split.objective(), BoundSource::Refuted);
+                    if program.finds_the_best() {
+                        race.raise(split.objective(), BoundSource::Refuted);
+                    }
+                    steps.found(split.objective() - race.bound());
                     race.offer(split.objective(), split);
                 }
                 Verdict::Refuted => {
@@ -117,6 +124,36 @@ impl PlainDp {
         }
         stats.set("pairs", looked as f64);
         is_infeasible
+    }
+}
+
+/// The program on a problem without servers or with them.
+enum Program<'a> {
+    Flat(Pairs<'a>),
+    Servers(Box<ServerPairs<'a>>),
+}
+
+impl<'a> Program<'a> {
+    /// The program on `setting`, and with servers on the same problem with all devices `near` each other.
+    fn new(setting: &'a Setting<'a>, near: Option<&'a Setting<'a>>, lattice: &'a Lattice) -> Self {
+        let pairs = Pairs::new(setting, lattice);
+        match near {
+            None => Program::Flat(pairs),
+            Some(near) => Program::Servers(Box::new(ServerPairs::new(pairs, Pairs::new(near, lattice)))),
+        }
+    }
+
+    /// Whether no chain is better than what [`Self::within`] finds.
+    fn finds_the_best(&self) -> bool {
+        matches!(self, Program::Flat(_))
+    }
+
+    /// A chain of an objective of at most `target`, with its value, where none is better than `bound`.
+    fn within(&self, (bound, target): (f64, f64), cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
+        match self {
+            Program::Flat(program) => program.best((bound, target), cx, pairs),
+            Program::Servers(program) => program.within(target, cx, pairs),
+        }
     }
 }
 
@@ -137,6 +174,11 @@ struct Steps {
 }
 
 impl Steps {
+    /// Halves what is left between the bound and a split.
+    fn found(&mut self, gap: f64) {
+        self.size = 0.5 * gap;
+    }
+
     /// Chooses the next step by how many pairs there were within the last target: their number grows exponentially.
     fn took(&mut self, pairs: u64) {
         let count = |pairs: u64| pairs.max(FEW_PAIRS) as f64;

@@ -1,0 +1,283 @@
+//! The program on two-level interconnects, where a stage's load depends on its whole server.
+//!
+//! What a stage moves to another server costs more, wherever in its own server the net passes by. A first walk prices all
+//! nets as inside a server. Its stages tell which nets none of them can move between servers within the target, and so at
+//! which ideals servers can end at all: on networks whose transfers are long, few of them. A second pass, downward, tells
+//! [which ends](super::prospects) are in reach from where. What is left is searched from the first ideal up, server by
+//! server, by [exact prices](super::server).
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::ends::{Block, ROOM};
+use super::prospects::Prospects;
+use super::server::Server;
+use super::{Chains, Pairs, Reached, Stage, Visitor, Walk};
+use crate::search::{SearchContext, Stopped, Verdict};
+use crate::solve::dp::chain::{Bits, IdealChain};
+use crate::solve::dp::loads::{SetLoads, Value, contains, objective, ones, worse};
+use crate::solve::dp::pins::pays;
+use crate::solve::dp::setting::Setting;
+use crate::solve::dp::stage::{Boundary, StageKind};
+
+/// What the table of prospects takes at most, in bytes.
+const MOST_BYTES: usize = 1 << 30;
+
+/// More servers than there are.
+const NEVER: usize = usize::MAX;
+
+/// The program on one problem with servers, for the largest load.
+pub struct ServerPairs<'a> {
+    pairs: Pairs<'a>,
+    /// The same problem with all devices in one server.
+    near: Pairs<'a>,
+}
+
+impl<'a> ServerPairs<'a> {
+    /// The program on a problem prepared with servers and without.
+    pub fn new(pairs: Pairs<'a>, near: Pairs<'a>) -> Self {
+        // A unit that joins at no loss within a server may cost one between servers. Each stage is looked at more closely.
+        let plain = |pairs| Pairs { free: Vec::new(), steps_per_look: 1 << 12, ..pairs };
+        Self { pairs: plain(pairs), near: plain(near) }
+    }
+
+    /// A chain of an objective of at most `target`, with its value; the number of pairs is added to `pairs`.
+    pub fn within(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
+        match self.chain(target, cx, pairs) {
+            Err(Stopped) => Verdict::Unknown,
+            Ok(None) => Verdict::Refuted,
+            Ok(Some(chain)) => {
+                let value = self.value(&chain);
+                Verdict::Found((chain, value))
+            }
+        }
+    }
+
+    fn chain(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Result<Option<IdealChain>, Stopped> {
+        let mut marks = Marks::new(self.pairs.setting, target);
+        let reached = self.mark(&mut marks, cx, pairs)?;
+        if reached.last() != Some(&true) {
+            return Ok(None);
+        }
+        let ends = self.ends(&marks, &reached);
+        let starts: Vec<usize> = std::iter::once(0).chain(ends.iter().copied()).collect();
+        let block = Block::new(&self.pairs, ends.into());
+        let bytes = Prospects::bytes(&self.pairs, &block);
+        if bytes > MOST_BYTES || !cx.admits(bytes) {
+            return Err(Stopped);
+        }
+        let is_reached = |ideal: usize| reached[ideal];
+        let prospects = Prospects::new(&self.pairs, target, (&block, &starts), is_reached, (cx, pairs))?;
+        Search { pairs: &self.pairs, cx, prospects }.run(&starts, pairs)
+    }
+
+    /// Marks the nets that a stage can move between servers; which ideals are in reach within the target without these.
+    fn mark(&self, marks: &mut Marks, cx: &SearchContext, pairs: &mut u64) -> Result<Vec<bool>, Stopped> {
+        let near = &self.near;
+        let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); near.lattice.count()];
+        chains[0].push(Reached::START);
+        let kinds = &near.setting.reduced.kinds;
+        let is_free = |kind, e| !pays(kind, e) && kinds.iter().any(|other| pays(other, e));
+        let has_free: Vec<bool> = kinds.iter().map(|kind| (0..marks.far.len()).any(|e| is_free(kind, e))).collect();
+        let mut walk = Walk::new(near, (0.0, marks.target), cx);
+        for from in 0..near.lattice.count() {
+            let (below, above) = chains.split_at_mut(from + 1);
+            if below[from].is_empty() {
+                continue;
+            }
+            let chains = Chains { pairs: near, target: marks.target, from, chains: &below[from], above };
+            let done = walk.run(from, &near.kinds, &mut Marking { chains, marks, has_free: &has_free });
+            done.inspect_err(|_| *pairs += walk.steps)?;
+        }
+        *pairs += walk.steps;
+        Ok(chains.iter().map(|chains| !chains.is_empty()).collect())
+    }
+
+    /// The ideals at which a server can end: those that cut no net without a mark.
+    fn ends(&self, marks: &Marks, reached: &[bool]) -> Vec<usize> {
+        let Pairs { lattice, setting, .. } = &self.pairs;
+        let nets = &setting.reduced.nets;
+        let near: Vec<&[u32]> = (0..nets.len()).filter(|&e| !marks.can_be_far(e)).map(|e| &nets[e].pins[..]).collect();
+        let cuts = |bits: &[u64], pins: &[u32]| {
+            let is_below = |p: &u32| contains(bits, *p as usize);
+            pins.iter().any(is_below) && !pins.iter().all(is_below)
+        };
+        let is_end = |&ideal: &usize| reached[ideal] && !near.iter().any(|pins| cuts(lattice.bits(ideal), pins));
+        (1..lattice.count()).filter(is_end).collect()
+    }
+
+    /// The value of a chain by exact loads.
+    fn value(&self, chain: &IdealChain) -> Value {
+        let Setting { loads, stages, .. } = self.pairs.setting;
+        let mut sets = SetLoads::new(loads);
+        let empty: Bits = vec![0; self.pairs.lattice.words()].into();
+        let mut value = [0.0; 2];
+        let (mut start, mut from) = (&empty, &empty);
+        for (i, (to, s)) in chain.iter().enumerate() {
+            let closing = chain[i..].iter().find(|(_, s)| stages[*s].upper == Boundary::Between);
+            if stages[*s].lower == Boundary::Between {
+                start = from;
+            }
+            let set: Bits = to.iter().zip(from).map(|(j, a)| j & !a).collect();
+            let of = sets.value_in_server(stages[*s], &set, Some(start), closing.map(|(end, _)| &end[..]));
+            value = worse(value, of.unwrap_or([f64::INFINITY, 0.0]));
+            from = to;
+        }
+        value
+    }
+}
+
+/// Which nets a stage can move between servers, by whether it holds the source.
+struct Marks<'a> {
+    setting: &'a Setting<'a>,
+    target: f64,
+    far: Vec<[bool; 2]>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(setting: &'a Setting<'a>, target: f64) -> Self {
+        let is_free = |e| setting.reduced.kinds.iter().all(|kind| !pays(kind, e));
+        Self { setting, target, far: (0..setting.reduced.nets.len()).map(|e| [is_free(e); 2]).collect() }
+    }
+
+    /// Marks what a stage of a kind of device can move.
+    fn mark(&mut self, stage: &Stage, kind: StageKind) {
+        let Setting { reduced, loads, .. } = self.setting;
+        let costs = &reduced.kinds[kind.kind];
+        for (e, pins) in stage.nets.iter().enumerate() {
+            let side = usize::from(pins.holds_source());
+            if !pins.is_cut(reduced.nets[e].pins.len()) || self.far[e][side] {
+                continue;
+            }
+            let mut sums = *stage.sums;
+            sums.add_moved(costs.transfers[e] * (reduced.between[e] - 1.0), pins.holds_source());
+            let value = loads.value(kind, &sums.terms, sums.parameter_bytes);
+            self.far[e][side] = objective(value) <= self.target * ROOM;
+        }
+    }
+
+    /// Marks what a stage touches of the nets that its kind of device does not pay for.
+    fn mark_free(&mut self, stage: &Stage, kind: StageKind) {
+        let reduced = self.setting.reduced;
+        for u in ones(stage.set) {
+            for &e in reduced.nets_of.row(u) {
+                let side = usize::from(contains(stage.set, reduced.nets[e as usize].source as usize));
+                self.far[e as usize][side] |= !pays(&reduced.kinds[kind.kind], e as usize);
+            }
+        }
+    }
+
+    fn can_be_far(&self, net: usize) -> bool {
+        self.far[net] == [true; 2]
+    }
+}
+
+/// Marks what the stages of the walk without servers can move between these.
+struct Marking<'a, 'b> {
+    chains: Chains<'a>,
+    marks: &'a mut Marks<'b>,
+    /// For each kind of device whether it does not pay for nets that others pay for.
+    has_free: &'a [bool],
+}
+
+impl Visitor for Marking<'_, '_> {
+    fn left_after(&self, kind: usize) -> Option<f64> {
+        self.chains.left_after(kind)
+    }
+
+    fn visit(&mut self, stage: &Stage) {
+        let kind = self.chains.pairs.setting.stages[stage.kind];
+        self.marks.mark(stage, kind);
+        if self.has_free[kind.kind] {
+            self.marks.mark_free(stage, kind);
+        }
+        self.chains.visit(stage);
+    }
+}
+
+/// The search for a chain within one target.
+struct Search<'a, 'b> {
+    pairs: &'a Pairs<'b>,
+    cx: &'a SearchContext,
+    prospects: Prospects<'a, 'b>,
+}
+
+/// Servers filled up to an ideal.
+#[derive(Clone, Copy)]
+struct Filled {
+    used: usize,
+    /// The ideal where the last one begins, and the index of the servers before it.
+    from: (usize, usize),
+}
+
+impl Search<'_, '_> {
+    /// A chain, if there is one.
+    fn run(&self, starts: &[usize], steps: &mut u64) -> Result<Option<IdealChain>, Stopped> {
+        let Pairs { lattice, setting: Setting { consumption, .. }, .. } = self.pairs;
+        let last = lattice.count() - 1;
+        let need = self.need(starts);
+        let is_late = |ideal: usize, used: usize| need[&ideal] > consumption.servers_left(used);
+        let mut filled: BTreeMap<usize, Vec<Filled>> = BTreeMap::new();
+        if !is_late(0, 0) {
+            filled.insert(0, vec![Filled { used: 0, from: (0, 0) }]);
+        }
+        for &start in starts {
+            if filled.contains_key(&last) {
+                return self.trace(&filled, last, steps).map(Some);
+            }
+            for index in 0..filled.get(&start).map_or(0, Vec::len) {
+                let used = filled[&start][index].used;
+                let server = Server::fill(
+                    &self.prospects,
+                    (start, used),
+                    self.prospects.of_start(start).into(),
+                    self.cx,
+                    steps,
+                )?;
+                for (end, used) in server.ends().filter(|&(end, used)| !is_late(end, used)) {
+                    let known = filled.entry(end).or_default();
+                    if !known.iter().any(|known| consumption.contains(used, known.used)) {
+                        known.push(Filled { used, from: (start, index) });
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many servers there must be above each of these ideals.
+    fn need(&self, starts: &[usize]) -> FxHashMap<usize, usize> {
+        let last = self.pairs.lattice.count() - 1;
+        let mut need = FxHashMap::from_iter([(last, 0)]);
+        for &start in starts.iter().rev().filter(|&&start| start < last) {
+            let of_end = |place: usize| need.get(&self.prospects.block.ends[place]).copied().unwrap_or(NEVER);
+            let least = ones(self.prospects.of_start(start)).map(of_end).min();
+            need.insert(start, least.unwrap_or(NEVER).saturating_add(1));
+        }
+        need
+    }
+
+    /// The stages of the servers that hold everything: each of these is filled once more.
+    fn trace(
+        &self,
+        filled: &BTreeMap<usize, Vec<Filled>>,
+        last: usize,
+        steps: &mut u64,
+    ) -> Result<IdealChain, Stopped> {
+        let mut chain = Vec::new();
+        let (mut end, mut index) = (last, 0);
+        while end > 0 {
+            let Filled { used, from: (start, before) } = filled[&end][index];
+            let begin = (start, filled[&start][before].used);
+            let Ok(place) = self.prospects.block.ends.binary_search(&end) else { break };
+            let mut only: Box<[u64]> = vec![0; self.prospects.block.words].into();
+            only[place / 64] |= 1 << (place % 64);
+            let server = Server::fill(&self.prospects, begin, only, self.cx, steps)?;
+            chain.extend(server.trace(end, used).map(|(ideal, kind)| (self.pairs.lattice.bits(ideal).into(), kind)));
+            (end, index) = (start, before);
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+}

@@ -1,0 +1,271 @@
+//! A walk through all ideals above one, with the stage between: each stage within a target is looked at once for each kind
+//! of device, its load kept up to date unit by unit.
+
+use std::ops::Range;
+
+use super::Pairs;
+use crate::cost::compute_load;
+use crate::problem::fits;
+use crate::search::{SearchContext, Stopped};
+use crate::solve::dp::chain::Bits;
+use crate::solve::dp::loads::{Value, contains, objective, ones};
+use crate::solve::dp::pins::{Costs, Pins, Sums};
+use crate::solve::dp::setting::Setting;
+
+/// Room for the rounding of products in the bound by work.
+pub const ROUNDING: f64 = 1.0 + 1e-12;
+
+/// A stage within the target that a walk has come to.
+pub struct Stage<'w> {
+    /// The ideal after it.
+    pub to: usize,
+    /// Its kind.
+    pub kind: usize,
+    /// Its value, and what that is made of.
+    pub value: Value,
+    /// What its value is made of.
+    pub sums: &'w Sums,
+    /// Where the pins lie of all nets that its kind of device pays for.
+    pub nets: &'w [Pins],
+    /// Its units, as words of a bit set.
+    pub set: &'w [u64],
+}
+
+/// What becomes of the stages of a walk.
+pub trait Visitor {
+    /// The most that devices are left after a stage of this kind, in terms of [`Pairs::left`]; `None` where it cannot come next.
+    fn left_after(&self, kind: usize) -> Option<f64>;
+
+    /// Looks at a stage.
+    fn visit(&mut self, stage: &Stage);
+}
+
+/// A stage kind that may come next.
+#[derive(Clone, Copy)]
+struct Usable {
+    stage: usize,
+    replicas: f64,
+    limit: Option<f64>,
+    /// The most time that devices have after it.
+    time_left: f64,
+}
+
+/// Walks from ideals within one target.
+pub struct Walk<'a> {
+    pairs: &'a Pairs<'a>,
+    bound: f64,
+    target: f64,
+    /// No stage of a chain within the target has a larger load.
+    most_load: f64,
+    cx: &'a SearchContext,
+    /// Stages looked at.
+    pub steps: u64,
+    /// The ideal below the stage.
+    from: usize,
+    nets: Vec<Pins>,
+    /// The stage's units, and who can hold them.
+    set: Vec<u64>,
+    usable: Vec<Usable>,
+    /// No stage computes longer.
+    most_compute: f64,
+    /// Which units the stage may hold; empty where that is not known.
+    zone: Bits,
+    /// For each depth of the walk a row of bits: the units that are not to join from there on.
+    barred: Vec<u64>,
+}
+
+impl<'a> Walk<'a> {
+    /// Walks within `target`, where no chain is better than `bound`.
+    pub fn new(pairs: &'a Pairs<'a>, (bound, target): (f64, f64), cx: &'a SearchContext) -> Self {
+        let reduced = pairs.setting.reduced;
+        Self {
+            pairs,
+            bound,
+            target,
+            most_load: pairs.setting.loads.most_load(target),
+            cx,
+            steps: 0,
+            from: 0,
+            nets: vec![Pins::ABOVE; reduced.nets.len()],
+            set: vec![0; pairs.lattice.words()],
+            usable: Vec::new(),
+            most_compute: 0.0,
+            zone: Bits::default(),
+            barred: vec![0; (reduced.unit_count() + 1) * pairs.lattice.words()],
+        }
+    }
+
+    /// Looks at every stage within the target that begins at the ideal `from` and lies on a device of these kinds.
+    ///
+    /// # Errors
+    /// [`Stopped`] where a limit is reached.
+    pub fn run(&mut self, from: usize, kinds: &[Costs], visitor: &mut impl Visitor) -> Result<(), Stopped> {
+        let pairs = self.pairs;
+        self.from = from;
+        self.nets.fill(Pins::ABOVE);
+        for u in ones(pairs.lattice.bits(from)) {
+            for &e in pairs.setting.reduced.nets_of.row(u) {
+                let is_source = pairs.setting.reduced.nets[e as usize].source as usize == u;
+                self.nets[e as usize].put_below(is_source);
+            }
+        }
+        for costs in kinds {
+            self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, visitor)).collect();
+            let a_unit = compute_load(&costs.kind.pieces, 1.0);
+            let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
+            if let Some(most) = most.max_by(f64::total_cmp) {
+                self.most_compute = most;
+                self.barred[..pairs.lattice.words()].fill(0);
+                let spare = self.survey(costs);
+                self.descend((costs, 0), from, (&Sums::default(), spare), visitor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is worth knowing of a stage kind, if it may come next.
+    fn usable(&self, stage: usize, visitor: &impl Visitor) -> Option<Usable> {
+        let Setting { stages, reduced, .. } = self.pairs.setting;
+        let kind = stages[stage];
+        let limit = reduced.kinds[kind.kind].capacity(kind.replicas);
+        let time_left = visitor.left_after(stage)? * self.most_load * ROUNDING;
+        Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left })
+    }
+
+    /// Finds the zone of `from`. Returns how much of it a stage can do without, if what is left is not to be too much for
+    /// the devices after it.
+    fn survey(&mut self, costs: &Costs) -> f64 {
+        let Pairs { lattice, zones, .. } = self.pairs;
+        let from = lattice.bits(self.from);
+        let ready = lattice.above(self.from).iter().map(|&(u, _)| u as usize);
+        let time = |u: usize| costs.own[u].as_ref().map(|own| own.iter().map(|terms| terms.compute).sum());
+        let zone = zones.of(from, ready, time, self.most_compute * ROUNDING);
+        let time_left = self.usable.iter().map(|usable| usable.time_left).fold(0.0, f64::max);
+        let (zone, work) = zone.unwrap_or((Bits::default(), f64::INFINITY));
+        self.zone = zone;
+        work - (zones.above(from) - time_left) + (ROUNDING - 1.0) * work
+    }
+
+    /// Looks at all stages that hold the present one.
+    fn descend(
+        &mut self,
+        (costs, depth): (&Costs, usize),
+        ideal: usize,
+        (sums, mut spare): (&Sums, f64),
+        visitor: &mut impl Visitor,
+    ) -> Result<(), Stopped> {
+        let words = self.set.len();
+        let row = depth * words..(depth + 1) * words;
+        for &(unit, larger) in self.pairs.lattice.above(ideal) {
+            let u = unit as usize;
+            if spare < 0.0 {
+                break;
+            }
+            if contains(&self.barred[row.clone()], u) {
+                continue;
+            }
+            self.steps += 1;
+            if self.steps.is_multiple_of(self.pairs.steps_per_look) && self.cx.should_stop() {
+                return Err(Stopped);
+            }
+            if let Some(sums) = self.join(costs, u, sums) {
+                if self.look_at(costs, larger as usize, &sums, visitor) {
+                    self.barred.copy_within(row.clone(), row.end);
+                    self.descend((costs, depth + 1), larger as usize, (&sums, spare), visitor)?;
+                }
+                self.leave(costs, u);
+            }
+            // What holds this unit has been looked at.
+            spare -= self.bar(u, row.clone());
+        }
+        Ok(())
+    }
+
+    /// Bars a unit from joining; what the stage loses by that.
+    fn bar(&mut self, u: usize, row: Range<usize>) -> f64 {
+        let barred = &mut self.barred[row];
+        if self.zone.is_empty() {
+            barred[u / 64] |= 1 << (u % 64);
+            return 0.0;
+        }
+        self.pairs.zones.bar(u, &self.zone, barred)
+    }
+
+    /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time.
+    fn join(&mut self, costs: &Costs, u: usize, sums: &Sums) -> Option<Sums> {
+        let own = costs.own[u].as_ref()?;
+        let computed: f64 = sums.terms.iter().chain(own).map(|terms| terms.compute).sum();
+        if computed > self.most_compute {
+            return None;
+        }
+        let mut sums = *sums;
+        for (pass, own) in own.iter().enumerate() {
+            sums.terms[pass].add(own);
+            sums.lasting[pass].add(own);
+        }
+        sums.memory += costs.kind.memory[u];
+        sums.boundary += costs.kind.boundary.added(u, |v| contains(&self.set, v));
+        sums.parameter_bytes += self.pairs.setting.reduced.parameter_bytes[u];
+        self.set[u / 64] |= 1 << (u % 64);
+        for pin in &costs.pins[u] {
+            self.nets[pin.net as usize].add(pin, &mut sums);
+        }
+        Some(sums)
+    }
+
+    /// Takes `u`, the last one that joined, out again.
+    fn leave(&mut self, costs: &Costs, u: usize) {
+        self.set[u / 64] &= !(1 << (u % 64));
+        costs.pins[u].iter().for_each(|pin| self.nets[pin.net as usize].take(pin));
+    }
+
+    /// Looks at the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.
+    fn look_at(&mut self, costs: &Costs, to: usize, sums: &Sums, visitor: &mut impl Visitor) -> bool {
+        let loads = &self.pairs.setting.loads;
+        let mut may_grow = false;
+        for index in 0..self.usable.len() {
+            let usable = self.usable[index];
+            let stage = self.pairs.setting.stages[usable.stage];
+            let least = loads.value(stage, &sums.lasting, sums.parameter_bytes);
+            if !fits(sums.memory, usable.limit) || objective(least) > self.target {
+                continue;
+            }
+            may_grow = true;
+            if self.pairs.rest[to] > usable.time_left {
+                continue;
+            }
+            let value = self.value(&usable, sums).filter(|&value| objective(value) <= self.target);
+            if let Some(value) = value
+                && !self.goes_farther(costs, to, sums, &usable)
+            {
+                visitor.visit(&Stage { to, kind: usable.stage, value, sums, nets: &self.nets, set: &self.set });
+            }
+        }
+        may_grow
+    }
+
+    /// The value of the present stage on devices of a kind; `None` where it does not fit.
+    fn value(&self, usable: &Usable, sums: &Sums) -> Option<Value> {
+        let Setting { loads, stages, .. } = self.pairs.setting;
+        let fits = fits(sums.memory + sums.boundary, usable.limit);
+        fits.then(|| loads.value(stages[usable.stage], &sums.terms, sums.parameter_bytes))
+    }
+
+    /// Whether the stage may as well hold a unit more, at no loss to it or a later one: it stays within what every chain
+    /// has for its largest load.
+    fn goes_farther(&mut self, costs: &Costs, to: usize, sums: &Sums, usable: &Usable) -> bool {
+        let Pairs { lattice, free, .. } = self.pairs;
+        let free = free.get(lattice.range_above(to)).unwrap_or(&[]);
+        let free = lattice.above(to).iter().zip(free).filter(|&(_, &is_free)| is_free);
+        for (&(u, _), _) in free {
+            if let Some(larger) = self.join(costs, u as usize, sums) {
+                let value = self.value(usable, &larger);
+                self.leave(costs, u as usize);
+                if value.is_some_and(|value| objective(value) <= self.bound) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
