@@ -129,7 +129,7 @@ impl PlainDp {
 
 /// The program on a problem without servers or with them.
 enum Program<'a> {
-    Flat(Pairs<'a>),
+    Flat(Box<Pairs<'a>>),
     Servers(Box<ServerPairs<'a>>),
 }
 
@@ -138,7 +138,7 @@ impl<'a> Program<'a> {
     fn new(setting: &'a Setting<'a>, near: Option<&'a Setting<'a>>, lattice: &'a Lattice) -> Self {
         let pairs = Pairs::new(setting, lattice);
         match near {
-            None => Program::Flat(pairs),
+            None => Program::Flat(Box::new(pairs)),
             Some(near) => Program::Servers(Box::new(ServerPairs::new(pairs, Pairs::new(near, lattice)))),
         }
     }

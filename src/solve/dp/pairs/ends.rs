@@ -4,9 +4,6 @@ use super::{Pairs, Stage};
 use crate::solve::dp::loads::{contains, objective};
 use crate::solve::dp::setting::Setting;
 
-/// Room for the rounding of prices between servers, which are no multiples of the times' grid.
-pub const ROOM: f64 = 1.0 + 1e-12;
-
 /// Of so many nets all sets are looked at.
 const FEW: usize = 8;
 
@@ -130,6 +127,6 @@ impl<'a, 'b> Rises<'a, 'b> {
             let more = reduced.kinds[kind.kind].transfers[e] * (reduced.between[e] - 1.0);
             sums.add_moved(more, stage.nets[e].holds_source());
         }
-        objective(loads.value(kind, &sums.terms, sums.parameter_bytes)) <= self.target * ROOM
+        objective(loads.value(kind, &sums.terms, sums.parameter_bytes)) <= self.target
     }
 }

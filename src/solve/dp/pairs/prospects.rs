@@ -47,9 +47,9 @@ impl<'a, 'b> Prospects<'a, 'b> {
         let size = pairs.setting.consumption.largest_server();
         let inside = vec![0; pairs.lattice.count() * size * block.words];
         let mut prospects = Self { pairs, target, block, inside, size, starts: Vec::new() };
+        let rises = Rises::new(pairs, target, block, |_| true);
         let mut walk = Walk::new(pairs, (0.0, target), cx);
         for from in (0..pairs.lattice.count()).rev().filter(|&ideal| reached(ideal)) {
-            let rises = Rises::new(pairs, target, block, |_| true);
             let mut rows = Rows::new(&prospects, &rises, Boundary::Inside);
             let done = walk.run(from, &pairs.kinds, &mut rows);
             let own = rows.own;

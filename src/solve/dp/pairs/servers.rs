@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::ends::{Block, ROOM};
+use super::ends::Block;
 use super::prospects::Prospects;
 use super::server::Server;
 use super::{Chains, Pairs, Reached, Stage, Visitor, Walk};
@@ -20,6 +20,9 @@ use crate::solve::dp::loads::{SetLoads, Value, contains, objective, ones, worse}
 use crate::solve::dp::pins::pays;
 use crate::solve::dp::setting::Setting;
 use crate::solve::dp::stage::{Boundary, StageKind};
+
+/// Room for the rounding of prices between servers, which are no multiples of the times' grid.
+const ROOM: f64 = 1.0 + 1e-12;
 
 /// What the table of prospects takes at most, in bytes.
 const MOST_BYTES: usize = 1 << 30;
@@ -44,7 +47,7 @@ impl<'a> ServerPairs<'a> {
 
     /// A chain of an objective of at most `target`, with its value; the number of pairs is added to `pairs`.
     pub fn within(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
-        match self.chain(target, cx, pairs) {
+        match self.chain(target * ROOM, cx, pairs) {
             Err(Stopped) => Verdict::Unknown,
             Ok(None) => Verdict::Refuted,
             Ok(Some(chain)) => {
@@ -153,7 +156,7 @@ impl<'a> Marks<'a> {
             let mut sums = *stage.sums;
             sums.add_moved(costs.transfers[e] * (reduced.between[e] - 1.0), pins.holds_source());
             let value = loads.value(kind, &sums.terms, sums.parameter_bytes);
-            self.far[e][side] = objective(value) <= self.target * ROOM;
+            self.far[e][side] = objective(value) <= self.target;
         }
     }
 
