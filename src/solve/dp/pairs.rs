@@ -5,7 +5,7 @@
 //! load kept up to date unit by unit. What a stage computes, and what it moves over its lower boundary, only grows
 //! along the walk, so the walk turns back where that alone exceeds the target, and where what may still join is too little
 //! for the devices after it. No chain is continued whose remaining devices cannot do the remaining work, or that
-//! [`super::dominance`] says to go on a unit farther on.
+//! [`super::dominance`] says to go on a unit farther on. [`ServerPairs`] is the same where links between servers are slower.
 
 use super::chain::{Bits, IdealChain};
 use super::dominance::Dominance;

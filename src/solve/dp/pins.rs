@@ -125,7 +125,7 @@ impl Pins {
     }
 
     /// Whether a net of so many pins is the stage's and has some above it.
-    pub fn go_on(&self, of: usize) -> bool {
+    pub fn rises(&self, of: usize) -> bool {
         self.inside > 0 && ((self.inside + self.below) as usize) < of
     }
 

@@ -4,7 +4,7 @@ use super::{Pairs, Stage};
 use crate::solve::dp::loads::{contains, objective};
 use crate::solve::dp::setting::Setting;
 
-/// Of so many nets all sets are looked at.
+/// Of so many nets all sets are looked at; of more than these, all ends.
 const FEW: usize = 8;
 
 /// Ideals at which a server can end, and which nets each of them holds whole.
@@ -115,7 +115,7 @@ impl<'a, 'b> Rises<'a, 'b> {
     /// The nets of a stage that cost more if its server ends with it.
     fn above<'s>(&'s self, stage: &'s Stage) -> impl Iterator<Item = usize> + 's {
         let nets = &self.pairs.setting.reduced.nets;
-        self.nets.iter().copied().filter(|&e| stage.nets[e].go_on(nets[e].pins.len()))
+        self.nets.iter().copied().filter(|&e| stage.nets[e].rises(nets[e].pins.len()))
     }
 
     /// Whether a stage is within the target if these nets leave its server above it.

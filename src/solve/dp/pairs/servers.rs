@@ -52,6 +52,7 @@ impl<'a> ServerPairs<'a> {
             Ok(None) => Verdict::Refuted,
             Ok(Some(chain)) => {
                 let value = self.value(&chain);
+                debug_assert!(objective(value) <= target * ROOM * ROOM, "{} is above {target}", objective(value));
                 Verdict::Found((chain, value))
             }
         }

@@ -21,7 +21,7 @@ pub struct Stage<'w> {
     pub to: usize,
     /// Its kind.
     pub kind: usize,
-    /// Its value, and what that is made of.
+    /// Its value.
     pub value: Value,
     /// What its value is made of.
     pub sums: &'w Sums,
