@@ -63,8 +63,8 @@ struct Round {
 pub struct Table {
     state: Mutex<Round>,
     moved: Condvar,
-    /// Whether the run is over, for those in the middle of a turn.
-    is_over: AtomicBool,
+    /// Whether the answer is settled, for those in the middle of a turn.
+    is_settled: AtomicBool,
     threads: usize,
     gap: f64,
 }
@@ -125,8 +125,8 @@ impl Table {
         let standing = Standing { known: Known::NOTHING, best: None, bound_by: None, settled_by: None, techniques };
         let seats = names.iter().map(seat).collect();
         let state = Round { seats, standing, running: 0, is_over: false, rounds: 0 };
-        let is_over = AtomicBool::new(false);
-        Self { state: Mutex::new(state), moved: Condvar::new(), is_over, threads: threads.max(1), gap }
+        let is_settled = AtomicBool::new(false);
+        Self { state: Mutex::new(state), moved: Condvar::new(), is_settled, threads: threads.max(1), gap }
     }
 
     fn lock(&self) -> MutexGuard<'_, Round> {
@@ -227,7 +227,6 @@ impl Player {
         let result = if self.is_over.load(Ordering::Relaxed) { None } else { run() };
         if self.looks_at_all && result.as_ref().is_some_and(closes) {
             self.table.lock().is_over = true;
-            self.table.is_over.store(true, Ordering::Relaxed);
         }
         result
     }
@@ -257,7 +256,7 @@ impl Player {
         state.running -= 1;
         if !state.is_over {
             state.end_round(self.table.gap);
-            self.table.is_over.store(state.is_over, Ordering::Relaxed);
+            self.table.is_settled.store(state.standing.settled_by.is_some(), Ordering::Relaxed);
         }
         self.table.moved.notify_all();
         state
@@ -266,15 +265,15 @@ impl Player {
     /// A look at the limits after so many steps, which may end its turn and begin the next one; whether the run is over, as it
     /// is in the middle of a turn where others have settled the answer without it.
     pub fn look(&self, steps: u64) -> bool {
-        self.is_over.fetch_or(self.table.is_over.load(Ordering::Relaxed), Ordering::Relaxed);
-        if !self.is_over.load(Ordering::Relaxed) {
+        let is_over = || self.is_over.load(Ordering::Relaxed) || self.table.is_settled.load(Ordering::Relaxed);
+        if !is_over() {
             // Threads that go on after the one that ends the turn take from far more than they can.
             let left = self.steps_left.fetch_sub(steps, Ordering::Relaxed);
             if (1..=steps).contains(&left) {
                 self.begin(self.end_turn(State::Done));
             }
         }
-        self.is_over.load(Ordering::Relaxed)
+        is_over()
     }
 
     /// What was known when its turn began.

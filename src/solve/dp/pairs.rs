@@ -15,7 +15,7 @@ use super::pins::Costs;
 use super::rests::Rests;
 use super::setting::Setting;
 use super::zone::Zones;
-use crate::search::{SearchContext, Verdict};
+use crate::search::{SearchContext, Stopped, Verdict};
 
 mod ends;
 mod prospects;
@@ -34,11 +34,6 @@ struct Reached {
     stage: u32,
     from: (u32, u32),
     value: Value,
-}
-
-impl Reached {
-    /// No stage yet.
-    const START: Self = Self { used: 0, stage: 0, from: (0, 0), value: [0.0; 2] };
 }
 
 /// The program on one problem.
@@ -74,10 +69,16 @@ impl<'a> Pairs<'a> {
             rest: rests.above_each(reduced, lattice),
             left: consumption.all().map(left).collect(),
             once: if setting.loads.is_step() { 1.0 / setting.most_replicas() as f64 } else { 0.0 },
-            free: free_units(setting, lattice),
+            free: Vec::new(),
             zones: Zones::new(&reduced.order, rests.units),
             steps_per_look: 1 << 14,
         }
+    }
+
+    /// The same with dominance, for [`Self::best`].
+    #[must_use]
+    pub fn with_dominance(self) -> Self {
+        Self { free: free_units(self.setting, self.lattice), ..self }
     }
 
     /// The best chain of an objective of at most `target`, with its value, where none is better than `bound`; the number of
@@ -88,23 +89,32 @@ impl<'a> Pairs<'a> {
         cx: &SearchContext,
         pairs: &mut u64,
     ) -> Verdict<(IdealChain, Value)> {
-        let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); self.lattice.count()];
-        chains[0].push(Reached::START);
-        let mut walk = Walk::new(self, (bound, target), cx);
-        for from in 0..self.lattice.count() {
-            let (below, above) = chains.split_at_mut(from + 1);
-            let mut visitor = Chains { pairs: self, target, from, chains: &below[from], above };
-            if !below[from].is_empty() && walk.run(from, &self.kinds, &mut visitor).is_err() {
-                *pairs += walk.steps;
-                return Verdict::Unknown;
-            }
-        }
-        *pairs += walk.steps;
+        let Ok(chains) = self.reach((bound, target), (cx, pairs), |_| {}) else { return Verdict::Unknown };
         let last = chains.last().into_iter().flatten().min_by(|a, b| objective(a.value).total_cmp(&objective(b.value)));
         match last {
             Some(last) => Verdict::Found((self.trace(&chains, last), last.value)),
             None => Verdict::Refuted,
         }
+    }
+
+    /// The chains of an objective of at most `target` that reach each ideal. All stages looked at are shown to `see`.
+    fn reach(
+        &self,
+        (bound, target): (f64, f64),
+        (cx, pairs): (&SearchContext, &mut u64),
+        mut see: impl FnMut(&Stage),
+    ) -> Result<Vec<Vec<Reached>>, Stopped> {
+        let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); self.lattice.count()];
+        chains[0].push(Reached { used: 0, stage: 0, from: (0, 0), value: [0.0; 2] });
+        let mut walk = Walk::new(self, (bound, target), cx, pairs);
+        for from in 0..self.lattice.count() {
+            let (below, above) = chains.split_at_mut(from + 1);
+            if !below[from].is_empty() {
+                let mut visitor = Chains { pairs: self, target, from, chains: &below[from], above, see: &mut see };
+                walk.run(from, &self.kinds, &mut visitor)?;
+            }
+        }
+        Ok(chains)
     }
 
     fn trace(&self, chains: &[Vec<Reached>], last: &Reached) -> IdealChain {
@@ -133,7 +143,7 @@ fn free_units(setting: &Setting, lattice: &Lattice) -> Vec<bool> {
 }
 
 /// Continues the chains that reach one ideal.
-struct Chains<'a> {
+struct Chains<'a, F> {
     pairs: &'a Pairs<'a>,
     target: f64,
     from: usize,
@@ -141,9 +151,11 @@ struct Chains<'a> {
     chains: &'a [Reached],
     /// Those that reach the ideals after it, from the next one on.
     above: &'a mut [Vec<Reached>],
+    /// Sees each stage.
+    see: &'a mut F,
 }
 
-impl Visitor for Chains<'_> {
+impl<F: FnMut(&Stage)> Visitor for Chains<'_, F> {
     fn left_after(&self, kind: usize) -> Option<f64> {
         let Setting { stages, consumption, .. } = self.pairs.setting;
         let left = self.chains.iter().filter_map(|chain| consumption.add(chain.used as usize, stages[kind]));
@@ -152,6 +164,7 @@ impl Visitor for Chains<'_> {
 
     /// Keeps the chains that the stage continues, as far as they are worth it.
     fn visit(&mut self, stage: &Stage) {
+        (self.see)(stage);
         let Pairs { setting: Setting { consumption, stages, loads, .. }, .. } = self.pairs;
         let most_load = loads.most_load(self.target);
         let reached = &mut self.above[stage.to - self.from - 1];
@@ -201,7 +214,7 @@ mod tests {
         let setting = Setting::new(&problem, &reduced);
         let cx = SearchContext::new();
         let lattice = Lattice::new(&reduced.order, 4, &cx).unwrap().unwrap();
-        let program = Pairs::new(&setting, &lattice);
+        let program = Pairs::new(&setting, &lattice).with_dominance();
         assert!(
             matches!(program.best((0.0, 12.5), &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5)
         );

@@ -19,13 +19,6 @@ pub struct Sums {
     pub parameter_bytes: f64,
 }
 
-impl Sums {
-    /// Adds time for a net of the first pass that the stage moves.
-    pub fn add_moved(&mut self, time: f64, outward: bool) {
-        *self.terms[0].side(outward) += time;
-    }
-}
-
 /// A unit's place on a net that costs a kind of device something.
 #[derive(Clone, Copy)]
 pub struct Pin {

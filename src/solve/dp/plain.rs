@@ -138,7 +138,7 @@ impl<'a> Program<'a> {
     fn new(setting: &'a Setting<'a>, near: Option<&'a Setting<'a>>, lattice: &'a Lattice) -> Self {
         let pairs = Pairs::new(setting, lattice);
         match near {
-            None => Program::Flat(Box::new(pairs)),
+            None => Program::Flat(Box::new(pairs.with_dominance())),
             Some(near) => Program::Servers(Box::new(ServerPairs::new(pairs, Pairs::new(near, lattice)))),
         }
     }

@@ -1,7 +1,7 @@
 //! At which ideals a server can end, and which stages are within a target if it does.
 
 use super::{Pairs, Stage};
-use crate::solve::dp::loads::{contains, objective};
+use crate::solve::dp::loads::contains;
 use crate::solve::dp::setting::Setting;
 
 /// Of so many nets all sets are looked at; of more than these, all ends.
@@ -120,13 +120,7 @@ impl<'a, 'b> Rises<'a, 'b> {
 
     /// Whether a stage is within the target if these nets leave its server above it.
     fn is_within(&self, stage: &Stage, above: impl Iterator<Item = usize>) -> bool {
-        let Setting { reduced, loads, stages, .. } = self.pairs.setting;
-        let kind = stages[stage.kind];
-        let mut sums = *stage.sums;
-        for e in above {
-            let more = reduced.kinds[kind.kind].transfers[e] * (reduced.between[e] - 1.0);
-            sums.add_moved(more, stage.nets[e].holds_source());
-        }
-        objective(loads.value(kind, &sums.terms, sums.parameter_bytes)) <= self.target
+        let Setting { loads, stages, .. } = self.pairs.setting;
+        stage.objective_with(loads, stages[stage.kind], above) <= self.target
     }
 }

@@ -41,26 +41,23 @@ impl<'a, 'b> Prospects<'a, 'b> {
         pairs: &'a Pairs<'b>,
         target: f64,
         (block, starts): (&'a Block, &[usize]),
-        reached: impl Fn(usize) -> bool,
+        reached: &[bool],
         (cx, steps): (&SearchContext, &mut u64),
     ) -> Result<Self, Stopped> {
         let size = pairs.setting.consumption.largest_server();
         let inside = vec![0; pairs.lattice.count() * size * block.words];
         let mut prospects = Self { pairs, target, block, inside, size, starts: Vec::new() };
         let rises = Rises::new(pairs, target, block, |_| true);
-        let mut walk = Walk::new(pairs, (0.0, target), cx);
-        for from in (0..pairs.lattice.count()).rev().filter(|&ideal| reached(ideal)) {
+        let mut walk = Walk::new(pairs, (0.0, target), cx, steps);
+        for from in (0..pairs.lattice.count()).rev().filter(|&ideal| reached[ideal]) {
             let mut rows = Rows::new(&prospects, &rises, Boundary::Inside);
-            let done = walk.run(from, &pairs.kinds, &mut rows);
+            walk.run(from, &pairs.kinds, &mut rows)?;
             let own = rows.own;
-            let row = from * size * block.words..;
-            prospects.inside[row][..own.len()].copy_from_slice(&own);
-            let done = done.and_then(|()| {
-                if starts.binary_search(&from).is_ok() { prospects.start(from, &mut walk) } else { Ok(()) }
-            });
-            done.inspect_err(|_| *steps += walk.steps)?;
+            prospects.inside[from * own.len()..][..own.len()].copy_from_slice(&own);
+            if starts.binary_search(&from).is_ok() {
+                prospects.start(from, &mut walk)?;
+            }
         }
-        *steps += walk.steps;
         prospects.starts.reverse();
         Ok(prospects)
     }

@@ -50,17 +50,15 @@ impl Server {
         let (kinds, rises) = prospects.priced_from(start);
         let first = Open { used, ends, from: (0, 0, 0) };
         let mut server = Self { start, open: BTreeMap::from([(start, vec![first])]), closed: Vec::new() };
-        let mut walk = Walk::new(pairs, (0.0, target), cx);
+        let mut walk = Walk::new(pairs, (0.0, target), cx, steps);
         let mut next = start;
         while let Some((&from, stages)) = server.open.range_mut(next..).next() {
             let before = std::mem::take(stages);
             let mut ways = Ways { prospects, rises: &rises, from, before: &before, server: &mut server };
-            let done = walk.run(from, &kinds, &mut ways);
+            walk.run(from, &kinds, &mut ways)?;
             server.open.insert(from, before);
             next = from + 1;
-            done.inspect_err(|_| *steps += walk.steps)?;
         }
-        *steps += walk.steps;
         Ok(server)
     }
 

@@ -13,13 +13,14 @@ use rustc_hash::FxHashMap;
 use super::ends::Block;
 use super::prospects::Prospects;
 use super::server::Server;
-use super::{Chains, Pairs, Reached, Stage, Visitor, Walk};
+use super::{Pairs, Stage};
 use crate::search::{SearchContext, Stopped, Verdict};
-use crate::solve::dp::chain::{Bits, IdealChain};
-use crate::solve::dp::loads::{SetLoads, Value, contains, objective, ones, worse};
+use crate::solve::dp::chain::IdealChain;
+use crate::solve::dp::grouping::Grouping;
+use crate::solve::dp::loads::{Value, contains, objective, ones};
 use crate::solve::dp::pins::pays;
 use crate::solve::dp::setting::Setting;
-use crate::solve::dp::stage::{Boundary, StageKind};
+use crate::solve::dp::stage::StageKind;
 
 /// Room for the rounding of prices between servers, which are no multiples of the times' grid.
 const ROOM: f64 = 1.0 + 1e-12;
@@ -38,11 +39,12 @@ pub struct ServerPairs<'a> {
 }
 
 impl<'a> ServerPairs<'a> {
-    /// The program on a problem prepared with servers and without.
+    /// The program on a problem prepared with servers and without, both without dominance: a unit that joins at no loss within a
+    /// server may cost one between servers.
     pub fn new(pairs: Pairs<'a>, near: Pairs<'a>) -> Self {
-        // A unit that joins at no loss within a server may cost one between servers. Each stage is looked at more closely.
-        let plain = |pairs| Pairs { free: Vec::new(), steps_per_look: 1 << 12, ..pairs };
-        Self { pairs: plain(pairs), near: plain(near) }
+        // Each stage is looked at more closely than without servers.
+        let closer = |pairs| Pairs { steps_per_look: 1 << 12, ..pairs };
+        Self { pairs: closer(pairs), near: closer(near) }
     }
 
     /// A chain of an objective of at most `target`, with its value; the number of pairs is added to `pairs`.
@@ -50,17 +52,24 @@ impl<'a> ServerPairs<'a> {
         match self.chain(target * ROOM, cx, pairs) {
             Err(Stopped) => Verdict::Unknown,
             Ok(None) => Verdict::Refuted,
-            Ok(Some(chain)) => {
-                let value = self.value(&chain);
+            Ok(Some(chain)) => self.grouped(chain).map_or(Verdict::Unknown, |(value, chain)| {
                 debug_assert!(objective(value) <= target * ROOM * ROOM, "{} is above {target}", objective(value));
                 Verdict::Found((chain, value))
-            }
+            }),
         }
+    }
+
+    /// The stages of a chain in the servers that are best for them, by exact loads.
+    fn grouped(&self, chain: IdealChain) -> Option<(Value, IdealChain)> {
+        let Setting { loads, stages, consumption, .. } = self.pairs.setting;
+        Grouping { loads, stages, consumption }.best(chain.into_iter().map(|(ideal, s)| (ideal, stages[s])).collect())
     }
 
     fn chain(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Result<Option<IdealChain>, Stopped> {
         let mut marks = Marks::new(self.pairs.setting, target);
-        let reached = self.mark(&mut marks, cx, pairs)?;
+        let stages = &self.near.setting.stages;
+        let chains = self.near.reach((0.0, target), (cx, pairs), |stage| marks.mark(stage, stages[stage.kind]))?;
+        let reached: Vec<bool> = chains.iter().map(|chains| !chains.is_empty()).collect();
         if reached.last() != Some(&true) {
             return Ok(None);
         }
@@ -71,31 +80,8 @@ impl<'a> ServerPairs<'a> {
         if bytes > MOST_BYTES || !cx.admits(bytes) {
             return Err(Stopped);
         }
-        let is_reached = |ideal: usize| reached[ideal];
-        let prospects = Prospects::new(&self.pairs, target, (&block, &starts), is_reached, (cx, pairs))?;
+        let prospects = Prospects::new(&self.pairs, target, (&block, &starts), &reached, (cx, pairs))?;
         Search { pairs: &self.pairs, cx, prospects }.run(&starts, pairs)
-    }
-
-    /// Marks the nets that a stage can move between servers; which ideals are in reach within the target without these.
-    fn mark(&self, marks: &mut Marks, cx: &SearchContext, pairs: &mut u64) -> Result<Vec<bool>, Stopped> {
-        let near = &self.near;
-        let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); near.lattice.count()];
-        chains[0].push(Reached::START);
-        let kinds = &near.setting.reduced.kinds;
-        let is_free = |kind, e| !pays(kind, e) && kinds.iter().any(|other| pays(other, e));
-        let has_free: Vec<bool> = kinds.iter().map(|kind| (0..marks.far.len()).any(|e| is_free(kind, e))).collect();
-        let mut walk = Walk::new(near, (0.0, marks.target), cx);
-        for from in 0..near.lattice.count() {
-            let (below, above) = chains.split_at_mut(from + 1);
-            if below[from].is_empty() {
-                continue;
-            }
-            let chains = Chains { pairs: near, target: marks.target, from, chains: &below[from], above };
-            let done = walk.run(from, &near.kinds, &mut Marking { chains, marks, has_free: &has_free });
-            done.inspect_err(|_| *pairs += walk.steps)?;
-        }
-        *pairs += walk.steps;
-        Ok(chains.iter().map(|chains| !chains.is_empty()).collect())
     }
 
     /// The ideals at which a server can end: those that cut no net without a mark.
@@ -110,26 +96,6 @@ impl<'a> ServerPairs<'a> {
         let is_end = |&ideal: &usize| reached[ideal] && !near.iter().any(|pins| cuts(lattice.bits(ideal), pins));
         (1..lattice.count()).filter(is_end).collect()
     }
-
-    /// The value of a chain by exact loads.
-    fn value(&self, chain: &IdealChain) -> Value {
-        let Setting { loads, stages, .. } = self.pairs.setting;
-        let mut sets = SetLoads::new(loads);
-        let empty: Bits = vec![0; self.pairs.lattice.words()].into();
-        let mut value = [0.0; 2];
-        let (mut start, mut from) = (&empty, &empty);
-        for (i, (to, s)) in chain.iter().enumerate() {
-            let closing = chain[i..].iter().find(|(_, s)| stages[*s].upper == Boundary::Between);
-            if stages[*s].lower == Boundary::Between {
-                start = from;
-            }
-            let set: Bits = to.iter().zip(from).map(|(j, a)| j & !a).collect();
-            let of = sets.value_in_server(stages[*s], &set, Some(start), closing.map(|(end, _)| &end[..]));
-            value = worse(value, of.unwrap_or([f64::INFINITY, 0.0]));
-            from = to;
-        }
-        value
-    }
 }
 
 /// Which nets a stage can move between servers, by whether it holds the source.
@@ -137,27 +103,31 @@ struct Marks<'a> {
     setting: &'a Setting<'a>,
     target: f64,
     far: Vec<[bool; 2]>,
+    /// For each kind of device whether it does not pay for nets that others pay for.
+    has_free: Vec<bool>,
 }
 
 impl<'a> Marks<'a> {
     fn new(setting: &'a Setting<'a>, target: f64) -> Self {
-        let is_free = |e| setting.reduced.kinds.iter().all(|kind| !pays(kind, e));
-        Self { setting, target, far: (0..setting.reduced.nets.len()).map(|e| [is_free(e); 2]).collect() }
+        let kinds = &setting.reduced.kinds;
+        let is_paid: Vec<bool> =
+            (0..setting.reduced.nets.len()).map(|e| kinds.iter().any(|kind| pays(kind, e))).collect();
+        let has_free = |kind| (0..is_paid.len()).any(|e| is_paid[e] && !pays(kind, e));
+        let has_free = kinds.iter().map(has_free).collect();
+        Self { setting, target, far: is_paid.iter().map(|&is_paid| [!is_paid; 2]).collect(), has_free }
     }
 
     /// Marks what a stage of a kind of device can move.
     fn mark(&mut self, stage: &Stage, kind: StageKind) {
         let Setting { reduced, loads, .. } = self.setting;
-        let costs = &reduced.kinds[kind.kind];
         for (e, pins) in stage.nets.iter().enumerate() {
             let side = usize::from(pins.holds_source());
-            if !pins.is_cut(reduced.nets[e].pins.len()) || self.far[e][side] {
-                continue;
+            if pins.is_cut(reduced.nets[e].pins.len()) && !self.far[e][side] {
+                self.far[e][side] = stage.objective_with(loads, kind, std::iter::once(e)) <= self.target;
             }
-            let mut sums = *stage.sums;
-            sums.add_moved(costs.transfers[e] * (reduced.between[e] - 1.0), pins.holds_source());
-            let value = loads.value(kind, &sums.terms, sums.parameter_bytes);
-            self.far[e][side] = objective(value) <= self.target;
+        }
+        if self.has_free[kind.kind] {
+            self.mark_free(stage, kind);
         }
     }
 
@@ -174,29 +144,6 @@ impl<'a> Marks<'a> {
 
     fn can_be_far(&self, net: usize) -> bool {
         self.far[net] == [true; 2]
-    }
-}
-
-/// Marks what the stages of the walk without servers can move between these.
-struct Marking<'a, 'b> {
-    chains: Chains<'a>,
-    marks: &'a mut Marks<'b>,
-    /// For each kind of device whether it does not pay for nets that others pay for.
-    has_free: &'a [bool],
-}
-
-impl Visitor for Marking<'_, '_> {
-    fn left_after(&self, kind: usize) -> Option<f64> {
-        self.chains.left_after(kind)
-    }
-
-    fn visit(&mut self, stage: &Stage) {
-        let kind = self.chains.pairs.setting.stages[stage.kind];
-        self.marks.mark(stage, kind);
-        if self.has_free[kind.kind] {
-            self.marks.mark_free(stage, kind);
-        }
-        self.chains.visit(stage);
     }
 }
 
@@ -255,7 +202,7 @@ impl Search<'_, '_> {
         let last = self.pairs.lattice.count() - 1;
         let mut need = FxHashMap::from_iter([(last, 0)]);
         for &start in starts.iter().rev().filter(|&&start| start < last) {
-            let of_end = |place: usize| need.get(&self.prospects.block.ends[place]).copied().unwrap_or(NEVER);
+            let of_end = |place: usize| need[&self.prospects.block.ends[place]];
             let least = ones(self.prospects.of_start(start)).map(of_end).min();
             need.insert(start, least.unwrap_or(NEVER).saturating_add(1));
         }

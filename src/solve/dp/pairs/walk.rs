@@ -8,9 +8,10 @@ use crate::cost::compute_load;
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::chain::Bits;
-use crate::solve::dp::loads::{Value, contains, objective, ones};
+use crate::solve::dp::loads::{Loads, Value, contains, objective, ones};
 use crate::solve::dp::pins::{Costs, Pins, Sums};
 use crate::solve::dp::setting::Setting;
+use crate::solve::dp::stage::StageKind;
 
 /// Room for the rounding of products in the bound by work.
 pub const ROUNDING: f64 = 1.0 + 1e-12;
@@ -29,6 +30,18 @@ pub struct Stage<'w> {
     pub nets: &'w [Pins],
     /// Its units, as words of a bit set.
     pub set: &'w [u64],
+}
+
+impl Stage<'_> {
+    /// Its objective as a stage of this kind if it moves these nets between servers, which cost it no more than others so far.
+    pub fn objective_with(&self, loads: &Loads, kind: StageKind, far: impl Iterator<Item = usize>) -> f64 {
+        let mut terms = self.sums.terms;
+        for e in far {
+            let more = loads.reduced.kinds[kind.kind].transfers[e] * (loads.reduced.between[e] - 1.0);
+            *terms[0].side(self.nets[e].holds_source()) += more;
+        }
+        objective(loads.value(kind, &terms, self.sums.parameter_bytes))
+    }
 }
 
 /// What becomes of the stages of a walk.
@@ -58,8 +71,8 @@ pub struct Walk<'a> {
     /// No stage of a chain within the target has a larger load.
     most_load: f64,
     cx: &'a SearchContext,
-    /// Stages looked at.
-    pub steps: u64,
+    /// Counts the stages looked at.
+    steps: &'a mut u64,
     /// The ideal below the stage.
     from: usize,
     nets: Vec<Pins>,
@@ -75,8 +88,8 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks within `target`, where no chain is better than `bound`.
-    pub fn new(pairs: &'a Pairs<'a>, (bound, target): (f64, f64), cx: &'a SearchContext) -> Self {
+    /// Walks within `target`, where no chain is better than `bound`; stages looked at are added to `steps`.
+    pub fn new(pairs: &'a Pairs<'a>, (bound, target): (f64, f64), cx: &'a SearchContext, steps: &'a mut u64) -> Self {
         let reduced = pairs.setting.reduced;
         Self {
             pairs,
@@ -84,7 +97,7 @@ impl<'a> Walk<'a> {
             target,
             most_load: pairs.setting.loads.most_load(target),
             cx,
-            steps: 0,
+            steps,
             from: 0,
             nets: vec![Pins::ABOVE; reduced.nets.len()],
             set: vec![0; pairs.lattice.words()],
@@ -164,7 +177,7 @@ impl<'a> Walk<'a> {
             if contains(&self.barred[row.clone()], u) {
                 continue;
             }
-            self.steps += 1;
+            *self.steps += 1;
             if self.steps.is_multiple_of(self.pairs.steps_per_look) && self.cx.should_stop() {
                 return Err(Stopped);
             }
