@@ -93,22 +93,18 @@ impl Labels {
     }
 
     /// Adds a label unless another dominates it; drops those that it dominates. Whether it was added.
-    ///
-    /// Without `counting` any number of accelerators is as good as any other, and fewer only break ties.
-    pub fn insert(&mut self, values: &[f64], used: Used, origin: Origin, counting: bool) -> bool {
+    pub fn insert(&mut self, values: &[f64], used: Used, origin: Origin) -> bool {
         // The sums of values that are nowhere larger are no larger, for all the rounding.
         let sum: f64 = values.iter().sum();
         let end = self.sums.partition_point(|&other| other <= sum);
-        let counts = |i: usize| counting || self.values(i) == values;
-        let dominates = |i: usize| is_below(self.values(i), values) && (self.used[i].is_within(used) || !counts(i));
+        let dominates = |i: usize| is_below(self.values(i), values) && self.used[i].is_within(used);
         if (0..end).any(dominates) {
             return false;
         }
         let first = self.sums.partition_point(|&other| other < sum);
         let mut kept = first;
         for i in first..self.len() {
-            let counts = counting || self.values(i) == values;
-            if !(is_below(values, self.values(i)) && (used.is_within(self.used[i]) || !counts)) {
+            if !(is_below(values, self.values(i)) && used.is_within(self.used[i])) {
                 self.move_label(i, kept);
                 kept += 1;
             }

@@ -116,16 +116,21 @@ impl Lattice {
 
     /// The units of ideal `j` that ideal `i` lacks, ascending.
     pub fn difference(&self, j: usize, i: usize) -> Vec<usize> {
-        let words = self.words(j).iter().zip(self.words(i)).enumerate();
         let mut units = Vec::new();
-        for (w, (with, without)) in words {
+        self.each_of_difference(j, i, |unit| units.push(unit));
+        units
+    }
+
+    /// Calls `visit` with each unit of ideal `j` that ideal `i` lacks, ascending.
+    #[inline]
+    pub fn each_of_difference(&self, j: usize, i: usize, mut visit: impl FnMut(usize)) {
+        for (w, (with, without)) in self.words(j).iter().zip(self.words(i)).enumerate() {
             let mut rest = with & !without;
             while rest != 0 {
-                units.push(w * 64 + rest.trailing_zeros() as usize);
+                visit(w * 64 + rest.trailing_zeros() as usize);
                 rest &= rest - 1;
             }
         }
-        units
     }
 
     fn add_layer(

@@ -6,15 +6,12 @@
 
 use super::lattice::Lattice;
 use super::model::Model;
-use super::tails::Tails;
 
 /// How the ready times at one ideal are lifted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lift {
     /// A live port's place, and for some of its consumers the places of all live ports that reach it.
     rules: Vec<(usize, Vec<Vec<usize>>)>,
-    /// The tail of each live port.
-    tails: Vec<f64>,
 }
 
 /// Live ports of an ideal as bits: more than these are left as they are.
@@ -22,16 +19,14 @@ const MAX_PORTS: usize = 128;
 
 impl Lift {
     /// The rules of ideal `i`. O(n + m).
-    pub fn new(model: &Model, lattice: &Lattice, tails: &Tails, i: usize) -> Self {
+    pub fn new(model: &Model, lattice: &Lattice, i: usize) -> Self {
         let live = lattice.live(i);
         let outside = |p: &u32| {
             let consumers = model.ports[*p as usize].consumers.iter().copied();
             consumers.filter(|&w| model.units.of_node[w].is_some_and(|u| !lattice.contains(i, u)))
         };
-        let tail = |p: &u32| outside(p).map(|w| tails.of_consumer(model, *p as usize, w)).fold(0.0, f64::max);
-        let tails = live.iter().map(tail).collect();
         if live.len() < 2 || live.len() > MAX_PORTS {
-            return Self { rules: Vec::new(), tails };
+            return Self::default();
         }
         let reach = reaching_ports(model, lattice, i);
         let rule = |(place, p): (usize, &u32)| {
@@ -39,18 +34,15 @@ impl Lift {
             let is_trivial = minimal.contains(&(1 << place));
             (!is_trivial).then(|| (place, minimal.into_iter().map(places).collect()))
         };
-        Self { rules: live.iter().enumerate().filter_map(rule).collect(), tails }
+        Self { rules: live.iter().enumerate().filter_map(rule).collect() }
     }
 
-    /// Lifts the ready times in `values`, which follow the largest finish, and raises the latter to a lower bound on
-    /// the split's end.
-    pub fn apply(&self, values: &mut [f64]) {
-        let [end, times @ ..] = values else { return };
+    /// Lifts the ready times of the live ports.
+    pub fn apply(&self, times: &mut [f64]) {
         for (place, rule) in &self.rules {
             let latest = |reach: &Vec<usize>| reach.iter().map(|&q| times[q]).fold(0.0, f64::max);
             times[*place] = rule.iter().map(latest).fold(f64::MAX, f64::min);
         }
-        *end = times.iter().zip(&self.tails).map(|(time, tail)| time + tail).fold(*end, f64::max);
     }
 }
 

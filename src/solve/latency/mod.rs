@@ -1,12 +1,16 @@
 //! Latency by dynamic programming over ideals: exact for one subgraph per accelerator.
 
-mod backward;
+mod cheapest;
+mod counts;
+mod flow;
 #[cfg(test)]
 mod generated;
+mod heads;
 mod labels;
 mod lattice;
 mod lift;
 mod model;
+mod moves;
 mod run;
 mod search;
 mod subgraphs;
@@ -15,6 +19,7 @@ mod trace;
 mod units;
 mod views;
 mod watch;
+mod weighted;
 
 use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem};

@@ -1,6 +1,5 @@
 //! The problem on units: what a step of the dynamic program costs.
 
-use super::labels::Used;
 use super::units::{REACHABILITY_LIMIT, Units};
 use crate::cost::{Piece, compute_load};
 use crate::graph::{Csr, NodeId, NodeSet, paths, reachability, topological};
@@ -75,13 +74,34 @@ pub(super) struct Model<'a> {
 impl<'a> Model<'a> {
     /// Contracts `problem` and tabulates its costs.
     pub fn new(problem: &'a Problem) -> Self {
-        Self::of_units(problem, Units::new(problem, true))
+        Self::of_units(problem, Units::new(problem, true, &[]))
     }
 
     /// A relaxation: leaves that take no time need no memory. `None` where this would change nothing.
     pub fn without_leaf_memory(problem: &'a Problem) -> Option<Self> {
-        let units = Units::new(problem, false);
+        let units = Units::new(problem, false, &[]);
         units.ignores_memory.contains(&true).then(|| Self::of_units(problem, units))
+    }
+
+    /// A relaxation: without the nodes from which no path leads to where the longest path ends. `None` where there are
+    /// none. O(n + m) and the units.
+    pub fn without_side_heads(&self) -> Option<Self> {
+        let graph = &self.problem.graph;
+        let order = topological::smallest_first(graph);
+        let is_there = |v: &NodeId| self.units.of_node[*v].is_some();
+        let mut v =
+            (0..graph.node_count()).filter(is_there).max_by(|&a, &b| self.tails[a].total_cmp(&self.tails[b]))?;
+        let after = |v: NodeId| graph.successors(v).iter().map(|&w| w as usize).filter(is_there);
+        while let Some(next) = after(v).max_by(|&a, &b| self.tails[a].total_cmp(&self.tails[b])) {
+            v = next;
+        }
+        let end = v;
+        let mut left_out = vec![true; graph.node_count()];
+        for &v in order.iter().rev() {
+            left_out[v] = v != end && graph.successors(v).iter().all(|&w| left_out[w as usize]);
+        }
+        let changes = (0..graph.node_count()).any(|v| left_out[v] && is_there(&v));
+        changes.then(|| Self::of_units(self.problem, Units::new(self.problem, self.units.leaf_memory, &left_out)))
     }
 
     fn of_units(problem: &'a Problem, units: Units) -> Self {
@@ -107,23 +127,6 @@ impl<'a> Model<'a> {
     #[inline]
     pub fn reaches(&self, u: usize, v: usize) -> bool {
         self.descendants.as_ref().is_none_or(|descendants| descendants[u].contains(v))
-    }
-
-    /// Accelerators of all classes.
-    pub fn accelerators(&self) -> usize {
-        self.classes.iter().map(|class| class.count).sum()
-    }
-
-    /// Accelerators left; below 0 where more are used than there are.
-    pub fn accelerators_left(&self, used: Used) -> f64 {
-        self.accelerators() as f64 - used.total() as f64
-    }
-
-    /// The units with a node that waits for no other unit.
-    pub fn sources(&self) -> Vec<usize> {
-        let waits = |&u: &u32| self.units.of_node[u as usize].is_some();
-        let starts = |&v: &NodeId| !self.problem.graph.predecessors(v).iter().any(waits);
-        (0..self.unit_count()).filter(|&u| self.units.members[u].iter().any(starts)).collect()
     }
 
     /// How many units there are.
@@ -201,6 +204,16 @@ impl<'a> Model<'a> {
 }
 
 impl Class {
+    /// The place of the piece of the load that weighs compute the most.
+    pub fn place_of_compute(&self) -> usize {
+        (0..self.pieces.len()).max_by(|&a, &b| self.pieces[a].compute.total_cmp(&self.pieces[b].compute)).unwrap_or(0)
+    }
+
+    /// The piece of the load that weighs compute the most.
+    pub fn piece_of_compute(&self) -> Piece {
+        self.pieces[self.place_of_compute()]
+    }
+
     fn new(problem: &Problem, kind: DeviceKind, units: &Units, ports: &[Port]) -> Self {
         let costs = problem.costs.kind(kind);
         let cost = |v: &NodeId| costs.nodes[*v];
@@ -229,7 +242,7 @@ fn ports(problem: &Problem, units: &Units) -> Vec<Port> {
                 let mut consuming: Vec<usize> = consumers.iter().filter_map(|&w| units.of_node[w]).collect();
                 consuming.sort_unstable();
                 consuming.dedup();
-                if !consumers.is_empty() {
+                if !consuming.is_empty() {
                     ports.push(Port { node, unit, transfer, consumers, units: consuming });
                 }
             };

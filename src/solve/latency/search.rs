@@ -6,58 +6,63 @@ use super::labels::{Labels, Origin, Used};
 use super::lattice::Lattice;
 use super::lift::Lift;
 use super::model::Model;
+use super::moves::Moves;
 use super::subgraphs::{Subgraph, Subgraphs};
-use super::tails::Tails;
 use super::views::Views;
 use super::watch::{VISIT, Watch};
+use super::weighted::{Crossing, Table, Weighted};
 use crate::cost::Terms;
 use crate::problem::fits;
 use crate::solve::SearchContext;
 
-/// How a pass treats the numbers of accelerators, and what it may drop.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
-    /// Whether no more accelerators may be used than there are.
-    pub counting: bool,
-    /// Whether only connected subgraphs are tried: enough where accelerators are not counted, since cutting a
-    /// disconnected one in two delays nothing.
-    pub connected: bool,
-    /// Labels whose split cannot end before this are dropped.
-    pub upper: f64,
-    /// The price of an accelerator: each that is begun shifts all times by so much.
-    pub price: f64,
-    /// The most labels expanded of one state; more are dropped, and the pass proves nothing.
-    pub beam: usize,
+/// What tells a pass which labels and moves are of use: the costs of a flow, and the least ones to the end.
+#[derive(Clone)]
+pub(super) struct Guide<'a> {
+    /// The costs.
+    pub weighted: Weighted<'a>,
+    /// The least costs from each state to the end.
+    pub completions: Table,
 }
 
-impl Rules {
-    /// A pass that keeps the best few labels of each state, and proves nothing.
-    pub fn beam(beam: usize) -> Self {
-        Self { counting: true, connected: true, upper: f64::MAX, price: 0.0, beam }
+impl Guide<'_> {
+    /// A lower bound on the latency of every split that the moves allow.
+    pub fn bound(&self) -> f64 {
+        self.completions.ideal(0)[0]
     }
 
-    /// A pass that keeps all labels, and lets any number of accelerators be used at a price.
-    pub fn priced(price: f64) -> Self {
-        Self { counting: false, connected: price == 0.0, upper: f64::MAX, price, beam: usize::MAX }
+    /// What a split takes at least that goes on from ideal `i`, when what each of its live ports carries is ready then.
+    fn end(&self, i: usize, carried: &[(usize, f64)], times: &[f64], used: Used) -> f64 {
+        mean(carried, times) + self.completions.ideal(i)[self.weighted.counts.place(used)]
     }
+
+    /// The same from a set that is open at a cut.
+    fn end_of_open(&self, (cut, class): (usize, usize), memory: f64, time: f64, used: Used) -> f64 {
+        let row = self.completions.open(cut, class, self.weighted.step(class, memory));
+        self.weighted.past_cut(time) + row[self.weighted.counts.place(used)]
+    }
+}
+
+/// The mean of ready times, by what their ports carry.
+fn mean(carried: &[(usize, f64)], times: &[f64]) -> f64 {
+    carried.iter().map(|&(place, flow)| flow * times[place]).sum()
 }
 
 /// One pass from the empty ideal to the full one.
 ///
 /// The states are the ideals, and for each cut and class an *open set*: the accelerator's subgraph holds the cut and goes
-/// on beyond it. A label of an ideal is the largest finish so far and the time at which each live port is ready. A label
-/// of an open set is the largest finish, the bytes held, and for each piece of the load the time it has come to.
+/// on beyond it. A label of an ideal is the least end of the split as far as it is known, and the time at which each live
+/// port is ready. A label of an open set is that end, the bytes held, and for each piece of the load the time it has come to.
 pub(super) struct Pass<'a> {
-    pub model: &'a Model<'a>,
-    pub lattice: &'a Lattice,
-    tails: &'a Tails,
+    model: &'a Model<'a>,
+    lattice: &'a Lattice,
+    guide: &'a Guide<'a>,
+    moves: &'a [Moves],
     watch: Watch<'a>,
-    rules: Rules,
+    upper: f64,
+    beam: usize,
     states: Vec<Labels>,
     lifts: Vec<Option<Lift>>,
-    /// Where accelerators have a price, the states whose ideal leaves out something that starts at time 0, whatever was
-    /// paid: there fewer accelerators are better. The ideal of an open set is that of its cut.
-    starts_later: Vec<bool>,
+    carried: Vec<Option<Vec<(usize, f64)>>>,
     /// Labels inserted.
     pub inserted: usize,
     /// Subgraphs looked at.
@@ -69,53 +74,53 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass that has nothing but the empty ideal.
-    pub fn new(
-        model: &'a Model<'a>,
-        lattice: &'a Lattice,
-        tails: &'a Tails,
-        rules: Rules,
-        cx: &'a SearchContext,
-    ) -> Self {
+    /// A pass that has nothing but the empty ideal. Labels whose split cannot end before `upper` are dropped, and those
+    /// of a state beyond the best `beam`.
+    pub fn new(guide: &'a Guide<'a>, moves: &'a [Moves], upper: f64, beam: usize, cx: &'a SearchContext) -> Self {
+        let (model, lattice) = (guide.weighted.model, guide.weighted.lattice);
         let mut states = empty_states(model, lattice);
-        states[0].insert(&[0.0], Used::default(), Origin { state: 0, label: 0 }, true);
-        let lifts = vec![None; lattice.len()];
-        let scratch = Vec::new();
-        let sources = if rules.price > 0.0 { model.sources() } else { Vec::new() };
-        let open = lattice.cuts.iter().flat_map(|&cut| model.classes.iter().map(move |_| cut));
-        let ideals = (0..lattice.len()).chain(open);
-        let starts_later = ideals.map(|i| sources.iter().any(|&u| !lattice.contains(i, u))).collect();
+        states[0].insert(&[0.0], Used::default(), Origin { state: 0, label: 0 });
+        let (lifts, carried) = (vec![None; lattice.len()], vec![None; lattice.len()]);
+        let (views, scratch, watch) = (Views::default(), Vec::new(), Watch::new(cx));
+        let (inserted, subgraphs, incomplete) = (0, 0, false);
         Self {
             model,
             lattice,
-            tails,
-            watch: Watch::new(cx),
-            rules,
+            guide,
+            moves,
+            watch,
+            upper,
+            beam,
             states,
             lifts,
-            starts_later,
-            inserted: 0,
-            subgraphs: 0,
-            incomplete: false,
-            views: Views::default(),
+            carried,
+            inserted,
+            subgraphs,
+            incomplete,
+            views,
             scratch,
         }
     }
 
     /// The labels of a state.
-    pub fn labels(&self, state: usize) -> &Labels {
+    fn labels(&self, state: usize) -> &Labels {
         &self.states[state]
     }
 
-    /// The best label of the full ideal, and its latency: of the least latency that with fewest accelerators.
-    pub fn best(&self) -> Option<(usize, f64)> {
+    /// The best label of the full ideal: of the least latency that with fewest accelerators.
+    pub fn best(&self) -> Option<usize> {
         let labels = self.labels(self.lattice.len() - 1);
         let key = |i: usize| (labels.values(i)[0], labels.used(i).total());
-        let best = (0..labels.len()).min_by(|&a, &b| {
+        (0..labels.len()).min_by(|&a, &b| {
             let ((time, used), (other, others)) = (key(a), key(b));
             time.total_cmp(&other).then(used.cmp(&others))
-        })?;
-        Some((best, key(best).0))
+        })
+    }
+
+    /// The latency of a label of the full ideal.
+    #[cfg(test)]
+    pub fn end(&self, label: usize) -> f64 {
+        self.labels(self.lattice.len() - 1).values(label)[0]
     }
 
     /// The ideals that lead to a label of the full ideal, ascending, and the accelerators used before each.
@@ -135,11 +140,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The price of an accelerator.
-    pub fn price(&self) -> f64 {
-        self.rules.price
-    }
-
     /// The cut and the class of an open state.
     fn cut_of(&self, state: usize) -> (usize, usize) {
         let open = state - self.lattice.len();
@@ -151,52 +151,87 @@ impl<'a> Pass<'a> {
         let mut walk = Subgraphs::new(self.model, self.lattice);
         let mut cut = 0;
         for i in 0..self.lattice.len() {
-            if self.lattice.cuts[cut + 1..].first() == Some(&i) {
-                cut += 1;
+            cut += usize::from(self.lattice.cuts[cut + 1..].first() == Some(&i));
+            self.watch.spend(1 + self.states[i].len())?;
+            self.expand(i, cut, &mut walk)?;
+            if self.lattice.cuts[cut] == i && cut > 0 && i + 1 < self.lattice.len() {
+                (0..self.model.classes.len()).try_for_each(|class| self.expand_open(cut, class, &mut walk))?;
             }
-            let open = (self.lattice.cuts[cut] == i).then_some(cut);
-            self.expand(i, cut, open, &mut walk)?;
         }
         // What the last ideal dropped counts too.
         self.watch.spend(0)
     }
 
-    fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) -> ControlFlow<()> {
-        self.watch.spend(self.model.unit_count())?;
-        let closed = self.take(i);
-        self.views.clear();
-        if closed.len() > 0 {
-            self.run_on_cpu(i, &closed);
+    /// What may come after an ideal, which is before the cut after `cut`.
+    fn expand(&mut self, i: usize, cut: usize, walk: &mut Subgraphs) -> ControlFlow<()> {
+        let labels = self.take(i);
+        if labels.len() > 0 {
+            self.views.clear();
+            self.run_on_cpu(i, &labels);
+            self.begin_all(i, cut, &labels, walk)?;
         }
-        let last = self.lattice.cuts.get(cut + 1).copied().unwrap_or(i);
-        let reaches_cut = |subgraph: &Subgraph| (subgraph.ideal == last).then_some(cut + 1);
-        for class in 0..self.model.classes.len() {
-            if closed.len() > 0 {
-                walk.each_worthwhile(i, last, class, self.rules.connected, |subgraph| {
-                    self.subgraphs += 1;
-                    self.begin(i, class, &closed, subgraph, reaches_cut(subgraph));
-                    self.watch.spend(VISIT)
-                })?;
+        self.states[i] = labels;
+        ControlFlow::Continue(())
+    }
+
+    /// Begins the subgraphs after an ideal of which the guide does not know that they are of no use.
+    fn begin_all(&mut self, i: usize, cut: usize, labels: &Labels, walk: &mut Subgraphs) -> ControlFlow<()> {
+        let (guide, moves, upper) = (self.guide, self.moves, self.upper);
+        let Guide { weighted, completions } = guide;
+        let before = self.least(i, labels);
+        let mut crossing = Crossing::default();
+        weighted.cross(i, &mut crossing);
+        for (class, moves) in moves.iter().enumerate() {
+            for step in moves.of(i) {
+                if weighted.admits(class, &before, &crossing, step, completions, upper) {
+                    self.begin(i, class, labels, walk.between(i, step.to as usize, class));
+                    self.watch.spend(VISIT)?;
+                }
             }
-            let Some(state) = open.map(|cut| self.lattice.open_state(self.model, cut, class)) else { continue };
-            let labels = self.take(state);
-            if labels.len() > 0 {
-                walk.each(i, last, class, |subgraph| {
-                    self.subgraphs += 1;
-                    self.go_on(state, class, &labels, subgraph, reaches_cut(subgraph));
-                    self.watch.spend(VISIT)
-                })?;
+            let Some(part) = moves.up_to(cut + 1, i) else { continue };
+            if weighted.admits_part(class, &before, cut + 1, part, completions, upper) {
+                let last = self.lattice.cuts[cut + 1];
+                self.stay_open(i, class, labels, walk.between(i, last, class), cut + 1);
+                self.watch.spend(VISIT)?;
             }
-            self.states[state] = labels;
         }
-        self.states[i] = closed;
+        ControlFlow::Continue(())
+    }
+
+    /// The least mean of ready times at an ideal, by the place of what is used.
+    fn least(&mut self, i: usize, labels: &Labels) -> Vec<f64> {
+        let weighted = &self.guide.weighted;
+        let mut least = vec![f64::INFINITY; weighted.counts.places()];
+        let carried = self.carried[i].get_or_insert_with(|| weighted.carried(i));
+        for l in 0..labels.len() {
+            let value = &mut least[weighted.counts.place(labels.used(l))];
+            *value = value.min(mean(carried, &labels.values(l)[1..]));
+        }
+        least
+    }
+
+    /// What the sets of a class that are open at a cut take in beyond.
+    fn expand_open(&mut self, cut: usize, class: usize, walk: &mut Subgraphs) -> ControlFlow<()> {
+        let state = self.lattice.open_state(self.model, cut, class);
+        let labels = self.take(state);
+        if labels.len() > 0 {
+            let next = self.lattice.cuts.get(cut + 1).copied();
+            let moves = self.moves;
+            for part in moves[class].from(cut) {
+                let ideal = part.ideal as usize;
+                let next = next.filter(|&next| next == ideal && cut + 2 < self.lattice.cuts.len()).map(|_| cut + 1);
+                self.go_on(state, class, &labels, walk.between(self.lattice.cuts[cut], ideal, class), next);
+                self.watch.spend(VISIT)?;
+            }
+        }
+        self.states[state] = labels;
         ControlFlow::Continue(())
     }
 
     /// The labels of a state, for good: the best of them where there are too many.
     fn take(&mut self, state: usize) -> Labels {
         let mut labels = std::mem::take(&mut self.states[state]);
-        self.incomplete |= labels.keep_best(self.rules.beam);
+        self.incomplete |= labels.keep_best(self.beam);
         labels
     }
 
@@ -216,10 +251,9 @@ impl<'a> Pass<'a> {
             let mut ready = vec![0.0; waits.len()];
             for l in 0..labels.len() {
                 let values = labels.values(l);
-                let paid = self.rules.price * labels.used(l).total() as f64;
                 for (o, waits) in waits.iter().enumerate() {
                     let waits = waits.iter().map(|&(q, time)| values[1 + q] + time);
-                    ready[o] = waits.fold(paid + run.earliest[o], f64::max);
+                    ready[o] = waits.fold(run.earliest[o], f64::max);
                 }
                 let end = values[0].max(ready[outputs.len()]);
                 let time = |source: &Source| match *source {
@@ -231,56 +265,53 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A subgraph of `class` begins at ideal `i`; at a cut it may also stay open.
-    fn begin(&mut self, i: usize, class: usize, labels: &Labels, subgraph: &Subgraph, cut: Option<usize>) {
-        let (costs, price) = (&self.model.classes[class], self.rules.price);
-        let is_whole = subgraph.is_whole;
-        let closes = is_whole && subgraph.is_worthwhile;
-        let cut = cut.filter(|&cut| is_whole && cut + 1 < self.lattice.cuts.len());
-        if !closes && cut.is_none() {
-            return;
-        }
-        let counting = self.rules.counting || self.starts_later[i];
+    /// A subgraph of `class` runs after ideal `i`.
+    fn begin(&mut self, i: usize, class: usize, labels: &Labels, subgraph: &Subgraph) {
+        self.subgraphs += 1;
         let mut views = std::mem::take(&mut self.views);
-        let view = views.of(labels, subgraph, price, counting);
+        let view = views.of(labels, subgraph);
         for l in 0..view.len() {
-            let used = view.used(l);
-            if used.of(class) >= Used::MAX_COUNT {
-                // More than can be counted, whether or not there are more.
-                self.incomplete = true;
-                continue;
-            }
-            if self.rules.counting && used.of(class) >= costs.count {
-                continue;
-            }
-            let used = used.plus_one(class);
+            let Some(used) = self.with_one(view.used(l), class) else { continue };
             let [end, start, kept @ ..] = view.values(l) else { continue };
-            let from = (i, view.origin(l).label as usize);
-            if closes {
-                let finish = start + subgraph.duration;
-                let mut kept = kept.iter();
-                let times =
-                    subgraph.sources.iter().map(|source| source.and_then(|_| kept.next().copied()).unwrap_or(finish));
-                self.push(subgraph.ideal, finish.max(*end), times, used, from);
-            }
-            if let Some(cut) = cut {
-                let inside = Terms { comm_out: 0.0, ..subgraph.terms };
-                let memory = if costs.memory_limit.is_some() { subgraph.memory } else { 0.0 };
-                let times = costs.pieces.iter().map(|piece| start + piece.value(&inside));
-                let state = self.lattice.open_state(self.model, cut, class);
-                self.push_open(state, [*end, memory], times, used, from);
-            }
+            let finish = start + subgraph.duration;
+            let mut kept = kept.iter();
+            let times =
+                subgraph.sources.iter().map(|source| source.and_then(|_| kept.next().copied()).unwrap_or(finish));
+            self.push(subgraph.ideal, finish.max(*end), times, used, (i, view.origin(l).label as usize));
         }
         self.views = views;
     }
 
+    /// A subgraph of `class` begins at ideal `i` and is open at a cut.
+    fn stay_open(&mut self, i: usize, class: usize, labels: &Labels, subgraph: &Subgraph, cut: usize) {
+        self.subgraphs += 1;
+        let costs = &self.model.classes[class];
+        let inside = Terms { comm_out: 0.0, ..subgraph.terms };
+        let state = self.lattice.open_state(self.model, cut, class);
+        let memory = if costs.memory_limit.is_some() { subgraph.memory } else { 0.0 };
+        let mut views = std::mem::take(&mut self.views);
+        let view = views.of(labels, subgraph);
+        for l in 0..view.len() {
+            let Some(used) = self.with_one(view.used(l), class) else { continue };
+            let [end, start, ..] = view.values(l) else { continue };
+            let times = costs.pieces.iter().map(|piece| start + piece.value(&inside));
+            self.push_open(state, [*end, memory], times, used, (i, view.origin(l).label as usize));
+        }
+        self.views = views;
+    }
+
+    /// The accelerators used with one more of `class`, where there is one.
+    fn with_one(&mut self, used: Used, class: usize) -> Option<Used> {
+        // More than can be counted, whether or not there are more.
+        self.incomplete |= used.of(class) >= Used::MAX_COUNT;
+        (used.of(class) < self.model.classes[class].count.min(Used::MAX_COUNT)).then(|| used.plus_one(class))
+    }
+
     /// The subgraph that is open at a cut takes in more; at the next cut it may stay open.
     fn go_on(&mut self, state: usize, class: usize, labels: &Labels, subgraph: &Subgraph, cut: Option<usize>) {
-        if !subgraph.is_whole {
-            return;
-        }
+        self.subgraphs += 1;
         let costs = &self.model.classes[class];
-        let terms = Terms { comm_in: 0.0, comm_out: subgraph.live_out, ..subgraph.terms };
+        let terms = subgraph.terms_from_cut();
         let inside = Terms { comm_out: 0.0, ..terms };
         for l in 0..labels.len() {
             let values = labels.values(l);
@@ -292,7 +323,7 @@ impl<'a> Pass<'a> {
             let finish = times().map(|(time, piece)| time + piece.value(&terms)).fold(0.0, f64::max);
             let ready = self.lattice.live(subgraph.ideal).iter().map(|_| finish);
             self.push(subgraph.ideal, values[0].max(finish), ready, labels.used(l), (state, l));
-            if let Some(cut) = cut.filter(|&cut| cut + 1 < self.lattice.cuts.len()) {
+            if let Some(cut) = cut {
                 let memory = if costs.memory_limit.is_some() { memory } else { 0.0 };
                 let times = times().map(|(time, piece)| time + piece.value(&inside));
                 let next = self.lattice.open_state(self.model, cut, class);
@@ -302,16 +333,17 @@ impl<'a> Pass<'a> {
     }
 
     fn push(&mut self, ideal: usize, end: f64, times: impl Iterator<Item = f64>, used: Used, from: (usize, usize)) {
-        if end >= self.rules.upper {
+        if end >= self.upper {
             return;
         }
         let mut values = std::mem::take(&mut self.scratch);
         values.clear();
         values.push(end);
         values.extend(times);
-        let (model, lattice, tails) = (self.model, self.lattice, self.tails);
-        let lift = self.lifts[ideal].get_or_insert_with(|| Lift::new(model, lattice, tails, ideal));
-        lift.apply(&mut values);
+        let (model, lattice, guide) = (self.model, self.lattice, self.guide);
+        self.lifts[ideal].get_or_insert_with(|| Lift::new(model, lattice, ideal)).apply(&mut values[1..]);
+        let carried = self.carried[ideal].get_or_insert_with(|| guide.weighted.carried(ideal));
+        values[0] = end.max(guide.end(ideal, carried, &values[1..], used));
         self.insert(ideal, &values, used, from);
         self.scratch = values;
     }
@@ -329,25 +361,23 @@ impl<'a> Pass<'a> {
         values.extend(head);
         values.extend(times);
         let (cut, class) = self.cut_of(state);
-        let unit = self.lattice.live(self.lattice.cuts[cut]).first().map_or(0, |&p| self.model.ports[p as usize].unit);
-        let time = values[2..].iter().copied().fold(0.0, f64::max);
-        values[0] = values[0].max(time + self.tails.of_open(self.model, class, unit));
+        let time = values[2 + self.model.classes[class].place_of_compute()];
+        values[0] = values[0].max(self.guide.end_of_open((cut, class), values[1], time, used));
         self.insert(state, &values, used, from);
         self.scratch = values;
     }
 
     fn insert(&mut self, state: usize, values: &[f64], used: Used, (from, label): (usize, usize)) {
-        if values[0] >= self.rules.upper || self.watch.spend(self.states[state].len()).is_break() {
+        if values[0] >= self.upper || self.watch.spend(self.states[state].len()).is_break() {
             return;
         }
         let origin = Origin { state: from as u32, label: label as u32 };
-        let counting = self.rules.counting || self.starts_later[state];
-        self.inserted += usize::from(self.states[state].insert(values, used, origin, counting));
+        self.inserted += usize::from(self.states[state].insert(values, used, origin));
     }
 }
 
 /// The states of a pass, without labels.
-pub(super) fn empty_states(model: &Model, lattice: &Lattice) -> Vec<Labels> {
+fn empty_states(model: &Model, lattice: &Lattice) -> Vec<Labels> {
     let closed = (0..lattice.len()).map(|i| Labels::new(1 + lattice.live(i).len()));
     let open = |class: usize| Labels::new(2 + model.classes[class].pieces.len());
     closed.chain(lattice.cuts.iter().flat_map(|_| (0..model.classes.len()).map(open))).collect()

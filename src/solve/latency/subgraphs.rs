@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::lattice::Lattice;
 use super::model::Model;
-use crate::cost::{Terms, max_of_pieces};
+use crate::cost::{Terms, compute_load, max_of_pieces};
 use crate::problem::fits;
 
 /// A convex set of units J \ I that fits on an accelerator.
@@ -29,6 +29,13 @@ pub(super) struct Subgraph {
     pub inputs: Vec<usize>,
     /// For each port live at J its place among those live at I, where it has one.
     pub sources: Vec<Option<usize>>,
+}
+
+impl Subgraph {
+    /// The terms of what goes on from a cut: its one input is inside, and all that is live at the end goes out.
+    pub fn terms_from_cut(&self) -> Terms {
+        Terms { comm_in: 0.0, comm_out: self.live_out, ..self.terms }
+    }
 }
 
 /// Enumerates the subgraphs after each ideal, by a walk over the lattice.
@@ -67,6 +74,11 @@ impl Partial {
     fn nothing(i: usize) -> Self {
         let (least, path) = ([usize::MAX, 0], [0.0, f64::INFINITY]);
         Self { ideal: i, compute: 0.0, memory: 0.0, missing: 0, base: i, least, path }
+    }
+
+    /// Whether each component has a path that takes longer on the CPU than `duration`.
+    fn is_worthwhile(&self, duration: f64) -> bool {
+        self.path[0].min(self.path[1]) > duration
     }
 
     /// The set so far, with nothing yet of one more component.
@@ -123,8 +135,8 @@ impl<'a> Subgraphs<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Calls `visit` with the subgraphs that [`each`](Self::each) calls it with, but for some that are not worthwhile;
-    /// where all colour classes are contracted, with the `connected` ones alone when these are asked for.
+    /// Calls `visit` with the subgraphs that [`each`](Self::each) calls it with, but for some that are not worthwhile and do
+    /// not reach `last`.
     ///
     /// A component grows by a unit that one of its units feeds, together with what that unit still waits for, which
     /// the set does not feed. Components begin one after another, in the order of their least units; none is begun
@@ -134,7 +146,6 @@ impl<'a> Subgraphs<'a> {
         i: usize,
         last: usize,
         class: usize,
-        connected: bool,
         mut visit: impl FnMut(&Subgraph) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if !self.model.units.class_members.is_empty() || self.model.descendants.is_none() {
@@ -142,13 +153,17 @@ impl<'a> Subgraphs<'a> {
         }
         self.start(i, last);
         self.begin_components(i, &Partial::nothing(i), class);
+        let pieces = &self.model.classes[class].pieces;
         while let Some(partial) = self.stack.pop() {
-            self.describe(i, &partial, class);
-            visit(&self.found)?;
+            let mut may_have_more = partial.is_worthwhile(compute_load(pieces, partial.compute));
+            if may_have_more || partial.ideal == last {
+                self.describe(i, &partial, class);
+                may_have_more = self.found.is_worthwhile;
+                visit(&self.found)?;
+            }
             if partial.ideal == last {
                 continue;
             }
-            let may_have_more = !connected && self.found.is_worthwhile;
             self.find_fed(&partial, last);
             for next in 0..self.fed.len() {
                 self.grow(i, &partial, self.fed[next], class);
@@ -158,6 +173,18 @@ impl<'a> Subgraphs<'a> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// The subgraph between two ideals, which is known to be whole and worthwhile.
+    pub fn between(&mut self, i: usize, j: usize, class: usize) -> &Subgraph {
+        let costs = &self.model.classes[class];
+        let mut partial = Partial { path: [f64::INFINITY; 2], ideal: j, ..Partial::nothing(i) };
+        self.lattice.each_of_difference(j, i, |u| {
+            partial.compute += costs.compute[u].unwrap_or(0.0);
+            partial.memory += costs.memory[u];
+        });
+        self.describe(i, &partial, class);
+        &self.found
     }
 
     /// Prepares a walk between two ideals.
@@ -297,6 +324,6 @@ impl<'a> Subgraphs<'a> {
             found.sources.push(place);
         }
         found.duration = max_of_pieces(&model.classes[class].pieces, &found.terms);
-        found.is_worthwhile = partial.path[0].min(partial.path[1]) > found.duration;
+        found.is_worthwhile = partial.is_worthwhile(found.duration);
     }
 }

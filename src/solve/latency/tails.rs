@@ -32,15 +32,6 @@ pub(super) struct Tails {
 impl Tails {
     /// The tails of `model`. Longest paths alone once `cx` says to stop.
     pub fn new(model: &Model, cx: &SearchContext) -> Self {
-        Self::with_sets(model, || !cx.should_stop())
-    }
-
-    /// Weaker tails, which take next to no time: longest paths alone.
-    pub fn of_paths(model: &Model) -> Self {
-        Self::with_sets(model, || false)
-    }
-
-    fn with_sets(model: &Model, may_take_time: impl Fn() -> bool) -> Self {
         let n = model.problem.node_count();
         let weight = |class: &Class| if let [piece] = class.pieces[..] { piece.comm_in } else { 0.0 };
         let mut tails = Self {
@@ -51,7 +42,7 @@ impl Tails {
         for unit in (0..model.unit_count()).rev() {
             tails.run_on_cpu(model, unit);
             for class in 0..model.classes.len() {
-                let below = model.descendants.as_ref().filter(|_| may_take_time()).map(|below| &below[unit]);
+                let below = model.descendants.as_ref().filter(|_| !cx.should_stop()).map(|below| &below[unit]);
                 tails.accelerated[class][unit] = tails.accelerate(model, class, unit, below);
             }
         }
@@ -59,7 +50,7 @@ impl Tails {
     }
 
     /// The tail from the time at which `port` is ready, as far as its consumer `node` is concerned.
-    pub fn of_consumer(&self, model: &Model, port: usize, node: NodeId) -> f64 {
+    fn of_consumer(&self, model: &Model, port: usize, node: NodeId) -> f64 {
         self.of_node(model, node, |class| self.input_weights[class] * model.classes[class].transfer[port])
     }
 
@@ -69,15 +60,6 @@ impl Tails {
         let accelerated = self.accelerated.iter().enumerate();
         let accelerated = accelerated.filter_map(|(class, tails)| Some(tails[unit]? + input(class)));
         accelerated.chain(self.cpu[node]).reduce(f64::min).unwrap_or(0.0)
-    }
-
-    /// The tail from the end of `unit` while the accelerator that holds it goes on.
-    pub fn of_open(&self, model: &Model, class: usize, unit: usize) -> f64 {
-        let costs = &model.classes[class];
-        match (&costs.pieces[..], self.accelerated[class][unit], costs.compute[unit]) {
-            ([piece], Some(tail), Some(compute)) => (tail - piece.compute * compute).max(0.0),
-            _ => 0.0,
-        }
     }
 
     /// A lower bound on the time of the split.

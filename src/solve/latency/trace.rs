@@ -45,11 +45,11 @@ pub(super) fn solution(model: &Model, blocks: &[Block]) -> Solution {
     Solution { devices, objective: Some(latency(model, blocks)) }
 }
 
-/// The split that runs everything on one CPU, where it can.
-pub(super) fn all_on_cpu(model: &Model) -> Option<Solution> {
+/// The blocks that run everything on one CPU, where it can.
+pub(super) fn all_on_cpu(model: &Model) -> Option<Vec<Block>> {
     let blocks: Vec<Block> = (0..model.unit_count()).map(|u| Block { class: None, units: vec![u] }).collect();
     let can_run = model.problem.spec.platform.cpus > 0 && model.cpu.iter().all(Option::is_some);
-    can_run.then(|| solution(model, &blocks))
+    can_run.then_some(blocks)
 }
 
 /// When the last of these blocks ends.
@@ -79,22 +79,34 @@ fn run_on_cpu(model: &Model, unit: usize, ready: &mut [f64]) -> f64 {
 
 /// Runs a set of units on an accelerator; when it ends.
 fn run_on_accelerator(model: &Model, class: usize, units: &[usize], ready: &mut [f64]) -> f64 {
+    let end = inputs(model, units).into_iter().map(|p| ready[p]).fold(0.0, f64::max) + duration(model, class, units);
+    outputs(model, units).for_each(|p| ready[p] = end);
+    end
+}
+
+/// What a set of units takes on an accelerator.
+pub(super) fn duration(model: &Model, class: usize, units: &[usize]) -> f64 {
     let costs = &model.classes[class];
-    let holds = |u: &usize| units.binary_search(u).is_ok();
-    let mut inputs: Vec<usize> = units.iter().flat_map(|&u| model.inputs.row(u)).map(|&p| p as usize).collect();
-    inputs.retain(|&p| !holds(&model.ports[p].unit));
-    inputs.sort_unstable();
-    inputs.dedup();
-    let outputs: Vec<usize> = units.iter().flat_map(|&u| model.outputs.row(u)).map(|&p| p as usize).collect();
-    let leaves = |p: &&usize| model.ports[**p].units.iter().any(|u| !holds(u));
+    let leaves = |p: &usize| model.ports[*p].units.iter().any(|u| units.binary_search(u).is_err());
     let terms = Terms {
         compute: units.iter().filter_map(|&u| costs.compute[u]).sum(),
-        comm_in: inputs.iter().map(|&p| costs.transfer[p]).sum(),
-        comm_out: outputs.iter().filter(leaves).map(|&p| costs.transfer[p]).sum(),
+        comm_in: inputs(model, units).into_iter().map(|p| costs.transfer[p]).sum(),
+        comm_out: outputs(model, units).filter(leaves).map(|p| costs.transfer[p]).sum(),
     };
-    let end = inputs.iter().map(|&p| ready[p]).fold(0.0, f64::max) + max_of_pieces(&costs.pieces, &terms);
-    outputs.iter().for_each(|&p| ready[p] = end);
-    end
+    max_of_pieces(&costs.pieces, &terms)
+}
+
+/// The ports that a set of units consumes, ascending.
+fn inputs(model: &Model, units: &[usize]) -> Vec<usize> {
+    let mut inputs: Vec<usize> = units.iter().flat_map(|&u| model.inputs.row(u)).map(|&p| p as usize).collect();
+    inputs.retain(|&p| units.binary_search(&model.ports[p].unit).is_err());
+    inputs.sort_unstable();
+    inputs.dedup();
+    inputs
+}
+
+fn outputs<'a>(model: &'a Model, units: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+    units.iter().flat_map(|&u| model.outputs.row(u)).map(|&p| p as usize)
 }
 
 fn assignment(problem: &Problem, kind: DeviceKind, nodes: &[usize]) -> DeviceAssignment {

@@ -33,15 +33,19 @@ pub(super) struct Units {
     pub class: Vec<Option<usize>>,
     /// The units of each of these classes, ascending.
     pub class_members: Vec<Vec<usize>>,
+    /// Whether the memory of leaves is counted that take no time.
+    pub leaf_memory: bool,
     /// Which nodes are leaves whose memory is not counted.
     pub ignores_memory: Vec<bool>,
 }
 
 impl Units {
-    /// Contracts and reduces `problem`; with the memory of leaves, or without it.
-    pub fn new(problem: &Problem, leaf_memory: bool) -> Self {
+    /// Contracts and reduces `problem` without the nodes `left_out`, which feed no other ones; with the memory of leaves,
+    /// or without it.
+    pub fn new(problem: &Problem, leaf_memory: bool, left_out: &[bool]) -> Self {
         let groups = Groups::new(&problem.color_class);
-        let ready = ready_at_once(problem, &groups);
+        let mut ready = ready_at_once(problem, &groups);
+        ready.iter_mut().zip(left_out).for_each(|(ready, left_out)| *ready |= left_out);
         let apart = stay_apart(&problem.graph, &groups);
         let mut joined = UnionFind::new(problem.node_count());
         for (g, nodes) in groups.members.iter().enumerate().filter(|&(g, _)| !apart[g]) {
@@ -55,6 +59,7 @@ impl Units {
             let leaves = units.free_leaves(problem, leaf_memory);
             if leaves.is_empty() {
                 units.ignores_memory = ignores_memory;
+                units.leaf_memory = leaf_memory;
                 return units;
             }
             for (leaf, neighbour) in leaves {
@@ -100,8 +105,8 @@ impl Units {
             units.iter().for_each(|&u| class[u] = Some(class_members.len()));
             class_members.push(units);
         }
-        let ignores_memory = Vec::new();
-        Self { members, of_node, order: acyclic(count, &renumbered), class, class_members, ignores_memory }
+        let (leaf_memory, ignores_memory) = (true, Vec::new());
+        Self { members, of_node, order: acyclic(count, &renumbered), class, class_members, leaf_memory, ignores_memory }
     }
 
     /// Units that cost nothing and hang at one other unit, each with it. No unit both joins and is joined.

@@ -25,11 +25,9 @@ impl Views {
         self.index.clear();
     }
 
-    /// The labels of an ideal as `subgraph` sees them where each accelerator costs `price`: the largest finish, the start
-    /// of the subgraph, and the ready times of the ports that stay live, ascending. The origin of each tells the label.
-    ///
-    /// With `counting` the accelerators used count as well.
-    pub fn of(&mut self, labels: &Labels, subgraph: &Subgraph, price: f64, counting: bool) -> &Labels {
+    /// The labels of an ideal as `subgraph` sees them: the least end, the start of the subgraph, and the ready times of the
+    /// ports that stay live, ascending. The origin of each tells the label.
+    pub fn of(&mut self, labels: &Labels, subgraph: &Subgraph) -> &Labels {
         let consumed = bits(subgraph.inputs.iter().copied());
         let key = consumed.zip(bits(subgraph.sources.iter().flatten().copied()));
         if let Some(&view) = key.and_then(|key| self.index.get(&key)) {
@@ -41,7 +39,7 @@ impl Views {
             self.views.push(Labels::default());
         }
         key.map(|key| self.index.insert(key, view));
-        fill(&mut self.views[view], labels, subgraph, price, counting);
+        fill(&mut self.views[view], labels, subgraph);
         &self.views[view]
     }
 }
@@ -51,17 +49,15 @@ fn bits(mut places: impl Iterator<Item = usize>) -> Option<u128> {
     places.try_fold(0, |bits, place| Some(bits | 1u128.checked_shl(place as u32)?))
 }
 
-fn fill(view: &mut Labels, labels: &Labels, subgraph: &Subgraph, price: f64, counting: bool) {
+fn fill(view: &mut Labels, labels: &Labels, subgraph: &Subgraph) {
     view.clear(2 + subgraph.sources.iter().flatten().count());
     let mut values = Vec::new();
     for l in 0..labels.len() {
         let [end, times @ ..] = labels.values(l) else { continue };
-        let time = |q: usize| times[q] + price;
-        let paid = price * (labels.used(l).total() + 1) as f64;
-        let start = subgraph.inputs.iter().map(|&q| time(q)).fold(paid, f64::max);
+        let start = subgraph.inputs.iter().map(|&q| times[q]).fold(0.0, f64::max);
         values.clear();
-        values.extend([end + price, start]);
-        values.extend(subgraph.sources.iter().flatten().map(|&q| time(q)));
-        view.insert(&values, labels.used(l), Origin { state: 0, label: l as u32 }, counting);
+        values.extend([*end, start]);
+        values.extend(subgraph.sources.iter().flatten().map(|&q| times[q]));
+        view.insert(&values, labels.used(l), Origin { state: 0, label: l as u32 });
     }
 }
