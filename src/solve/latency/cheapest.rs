@@ -1,8 +1,10 @@
 //! A split of least cost under a flow.
 
+use super::crossing::Crossing;
 use super::labels::Used;
 use super::moves::{Moves, Part};
-use super::weighted::{Crossing, Table, Weighted};
+use super::table::Table;
+use super::weighted::Weighted;
 
 /// A state on the way: an ideal, the place of what was used before, and the accelerators.
 #[derive(Debug, Clone, Copy)]

@@ -3,8 +3,8 @@
 use super::labels::Used;
 use super::model::Model;
 
-/// The most places of a row: with more, accelerators are not counted.
-const MAX_PLACES: usize = 256;
+/// The most cells of a table: with more, accelerators are not counted. 128 MB.
+const MAX_CELLS: usize = 1 << 24;
 
 /// The numbers of accelerators used, by class, as one number in mixed radix.
 #[derive(Debug, Clone)]
@@ -15,10 +15,10 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// The counts of `model`; where there would be too many, one place for all: a relaxation.
-    pub fn new(model: &Model) -> Self {
+    /// The counts of `model` for so many rows; where there would be too many, one place for all: a relaxation.
+    pub fn new(model: &Model, rows: usize) -> Self {
         let places = model.classes.iter().try_fold(1usize, |places, class| places.checked_mul(class.count + 1));
-        let is_counted = places.is_some_and(|places| places <= MAX_PLACES);
+        let is_counted = places.and_then(|places| places.checked_mul(rows)).is_some_and(|cells| cells <= MAX_CELLS);
         let mut places = 1;
         let mut step = |count: usize| {
             let before = places;

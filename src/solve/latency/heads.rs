@@ -59,6 +59,8 @@ fn evaluated(model: &Model, kinds: &[DeviceKind], place: &[usize]) -> Option<Sol
         DeviceAssignment::new(kind, nodes.iter().map(|&v| problem.ids[v]).collect())
     };
     let split = Solution { devices: devices.map(assignment).collect(), objective: Some(objective(problem, &held)?) };
-    let is_valid = has_room(problem, &split) && Groups::new(&problem.color_class).members.iter().all(is_whole);
+    let has_cpu = problem.spec.platform.cpus > 0 || nodes[kinds.len() - 1].is_empty();
+    let is_valid =
+        has_cpu && has_room(problem, &split) && Groups::new(&problem.color_class).members.iter().all(is_whole);
     is_valid.then_some(split)
 }

@@ -1,7 +1,9 @@
 //! Latency by dynamic programming over ideals: exact for one subgraph per accelerator.
 
 mod cheapest;
+mod completions;
 mod counts;
+mod crossing;
 mod flow;
 #[cfg(test)]
 mod generated;
@@ -11,9 +13,11 @@ mod lattice;
 mod lift;
 mod model;
 mod moves;
+mod narrow;
 mod run;
 mod search;
 mod subgraphs;
+mod table;
 mod tails;
 mod trace;
 mod units;

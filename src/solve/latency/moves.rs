@@ -9,8 +9,8 @@ use super::watch::{VISIT, Watch};
 use crate::cost::Terms;
 use crate::solve::SearchContext;
 
-/// The most moves listed: 200 MB.
-const MAX_MOVES: usize = 12_000_000;
+/// The most moves listed: 100 MB.
+const MAX_MOVES: usize = 6_000_000;
 
 /// A subgraph that an accelerator takes as a whole.
 #[derive(Debug, Clone, Copy)]

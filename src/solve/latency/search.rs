@@ -2,15 +2,17 @@
 
 use std::ops::ControlFlow;
 
+use super::crossing::Crossing;
 use super::labels::{Labels, Origin, Used};
 use super::lattice::Lattice;
 use super::lift::Lift;
 use super::model::Model;
 use super::moves::Moves;
 use super::subgraphs::{Subgraph, Subgraphs};
+use super::table::Table;
 use super::views::Views;
 use super::watch::{VISIT, Watch};
-use super::weighted::{Crossing, Table, Weighted};
+use super::weighted::Weighted;
 use crate::cost::Terms;
 use crate::problem::fits;
 use crate::solve::SearchContext;
