@@ -15,7 +15,7 @@ pub enum BoundSource {
     Forcing,
     /// The relaxation of the ideal DP that lets boundaries cross (`dp`).
     BoundaryRelaxation,
-    /// The longest path, and what it leaves to the accelerators (`latency_bound`).
+    /// The longest path, and what it leaves to the accelerators (`latency_bound`); or many paths by weights (`latency-dp`).
     LongestPath,
     /// Weights spread over devices as evenly as the edges that this cuts are worth (`sharding`).
     Spreading,

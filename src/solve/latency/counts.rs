@@ -1,5 +1,7 @@
 //! Numbers of accelerators used, as places of a row.
 
+use std::ops::Range;
+
 use super::labels::Used;
 use super::model::Model;
 
@@ -47,9 +49,9 @@ impl Counts {
         (place / step % (count + 1) < *count).then_some(place + step)
     }
 
-    /// Calls `visit` with ranges of equal length: places with room for one more of `class`, and those with it.
+    /// Ranges of equal length: places with room for one more of `class`, and the places with it.
     #[inline]
-    fn pairs(&self, class: usize) -> impl Iterator<Item = (std::ops::Range<usize>, std::ops::Range<usize>)> {
+    fn pairs(&self, class: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let (step, count) = self.classes.get(class).copied().unwrap_or((0, 0));
         let (block, length) = if step == 0 { (1, 1) } else { (step * (count + 1), step * count) };
         let starts = (0..self.places).step_by(block);

@@ -26,7 +26,7 @@ impl Crossing {
 
     /// What enters the units of a set that is given as words of bits.
     #[inline]
-    pub fn into(&self, set: &[u64]) -> f64 {
+    pub fn entering(&self, set: &[u64]) -> f64 {
         let mut sum = 0.0;
         for (w, (crossing, set)) in self.words.iter().zip(set).enumerate() {
             let mut rest = crossing & set;

@@ -91,8 +91,8 @@ impl<'a> State<'a> {
     fn new(model: &'a Model<'a>, bound: f64, cx: &'a SearchContext) -> Self {
         let mut stats = Stats::default();
         stats.set("units", model.unit_count() as f64);
-        let longest = model.tails.iter().copied().fold(bound, f64::max);
-        let race = Race::new(longest, BoundSource::LongestPath, cx);
+        let longest = model.tails.iter().copied().fold(0.0, f64::max) * (1.0 - 0.5 * SEARCH_TOLERANCE);
+        let race = Race::new(bound.max(longest), BoundSource::LongestPath, cx);
         let mut state = Self { model, race, blocks: Vec::new(), complete: false, stats };
         if let Some(blocks) = trace::all_on_cpu(model) {
             state.keep(blocks);
@@ -107,6 +107,9 @@ impl<'a> State<'a> {
             return;
         }
         let run = solve_model(&relaxed, max_ideals, self.race.bound(), self.race.cx);
+        for name in ["flows", "labels", "subgraphs"] {
+            self.count(name, run.stats.get(name).unwrap_or(0.0));
+        }
         self.complete |= matches!(run.outcome, Outcome::Infeasible);
         if let Some(bound) = run.outcome.bound() {
             self.race.raise(bound.value, bound.source);
@@ -149,7 +152,7 @@ impl<'a> State<'a> {
             let weighted = Weighted::new(model, lattice, &paths, game.flow(&paths, scale));
             let Some(completions) = weighted.completions(&moves, &mut watch) else { return };
             let guide = Guide { weighted, completions };
-            self.count("flows", 1);
+            self.count("flows", 1.0);
             if !self.learn(lattice, &paths, &guide, &moves, &mut game) {
                 return;
             }
@@ -192,8 +195,8 @@ impl<'a> State<'a> {
     fn pass(&mut self, lattice: &Lattice, guide: &Guide, moves: &[Moves], beam: usize) -> bool {
         let mut pass = Pass::new(guide, moves, self.upper(), beam, self.race.cx);
         let ended = pass.run().is_continue();
-        self.count("labels", pass.inserted);
-        self.count("subgraphs", pass.subgraphs);
+        self.count("labels", pass.inserted as f64);
+        self.count("subgraphs", pass.subgraphs as f64);
         if !ended {
             return false;
         }
@@ -224,9 +227,8 @@ impl<'a> State<'a> {
         split.objective.is_some_and(|time| self.race.offer(time, split))
     }
 
-    fn count(&mut self, name: &'static str, more: usize) {
-        let before = self.stats.get(name).unwrap_or(0.0);
-        self.stats.set(name, before + more as f64);
+    fn count(&mut self, name: &'static str, more: f64) {
+        self.stats.set(name, self.stats.get(name).unwrap_or(0.0) + more);
     }
 
     /// Splits that cannot be below this are of no use: the incumbent, less half of the tolerance, which leaves room

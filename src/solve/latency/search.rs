@@ -18,7 +18,6 @@ use crate::problem::fits;
 use crate::solve::SearchContext;
 
 /// What tells a pass which labels and moves are of use: the costs of a flow, and the least ones to the end.
-#[derive(Clone)]
 pub(super) struct Guide<'a> {
     /// The costs.
     pub weighted: Weighted<'a>,

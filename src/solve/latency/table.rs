@@ -4,7 +4,7 @@ use super::weighted::Weighted;
 
 /// The least costs of a program: those of ideals, and those of sets that are open at a cut by the memory that they hold.
 /// A row has a place for each number of accelerators used.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Table {
     places: usize,
     steps: usize,

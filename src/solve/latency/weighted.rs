@@ -17,7 +17,6 @@ use crate::problem::{DeviceKind, fits};
 const STEPS: usize = 128;
 
 /// The costs of blocks under one flow.
-#[derive(Clone)]
 pub(super) struct Weighted<'a> {
     /// The problem on units.
     pub model: &'a Model<'a>,
@@ -82,7 +81,7 @@ impl<'a> Weighted<'a> {
     /// What of a flow across an ideal enters the units of another.
     #[inline]
     pub fn entering(&self, crossing: &Crossing, to: usize) -> f64 {
-        crossing.into(self.lattice.words(to))
+        crossing.entering(self.lattice.words(to))
     }
 
     /// What of the flow each live port at an ideal carries: its place, and how much.
@@ -93,8 +92,8 @@ impl<'a> Weighted<'a> {
             let port = &ports[live[place] as usize];
             let is_outside = self.model.units.of_node[head].is_some_and(|u| !self.lattice.contains(i, u));
             // What two transfers of a node bring to one consumer is counted once.
-            let mut earlier = live[..place].iter().rev().map(|&q| &ports[q as usize]);
-            let is_first = !earlier.by_ref().take_while(|q| q.node == port.node).any(|q| q.consumers.contains(&head));
+            let earlier = live[..place].iter().rev().map(|&q| &ports[q as usize]);
+            let is_first = !earlier.take_while(|q| q.node == port.node).any(|q| q.consumers.contains(&head));
             is_outside && port.consumers.contains(&head) && is_first
         };
         let carried = |place: usize| {
