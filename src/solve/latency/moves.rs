@@ -49,9 +49,20 @@ pub(super) struct Moves {
 impl Moves {
     /// The moves of every class; `None` where they are too many, or a limit came.
     pub fn all(model: &Model, lattice: &Lattice, cx: &SearchContext) -> Option<Vec<Self>> {
-        let mut list = List { model, lattice, watch: Watch::new(cx), left: MAX_MOVES };
+        Self::on_grid(model, lattice, 1, cx)
+    }
+
+    /// The moves between cuts and every so many ideals: too few for a proof unless that is 1.
+    pub fn on_grid(model: &Model, lattice: &Lattice, stride: usize, cx: &SearchContext) -> Option<Vec<Self>> {
+        let mut list = List { model, lattice, stride, watch: Watch::new(cx), left: MAX_MOVES };
         list.left = list.left.min(cx.memory_left() / (2 * size_of::<Move>()));
         (0..model.classes.len()).map(|class| list.of_class(class)).collect()
+    }
+
+    /// The stride with which those of a chain of ideals are few enough.
+    pub fn stride_of_chain(lattice: &Lattice) -> usize {
+        let between = lattice.cuts.windows(2).map(|cuts| (cuts[1] - cuts[0]).pow(2) / 2);
+        (between.sum::<usize>() as f64 / MAX_MOVES as f64).sqrt().ceil().max(1.0) as usize
     }
 
     /// The moves from ideal `i`.
@@ -102,6 +113,7 @@ impl Moves {
 struct List<'a> {
     model: &'a Model<'a>,
     lattice: &'a Lattice,
+    stride: usize,
     watch: Watch<'a>,
     left: usize,
 }
@@ -129,10 +141,15 @@ impl List<'_> {
     /// Lists what begins at ideal `i`, which is before the cut after `cut`.
     fn list(&mut self, moves: &mut Moves, walk: &mut Subgraphs, class: usize, cut: usize, i: usize) -> ControlFlow<()> {
         let costs = &self.model.classes[class];
-        let last = self.lattice.cuts[cut + 1];
+        let (first, last) = (self.lattice.cuts[cut], self.lattice.cuts[cut + 1]);
+        let stride = self.stride;
+        let is_on_grid = |i: usize| i.is_multiple_of(stride) || i == first || i == last;
+        if !is_on_grid(i) {
+            return ControlFlow::Continue(());
+        }
         let goes_on = |subgraph: &Subgraph| subgraph.ideal == last && cut + 2 < self.lattice.cuts.len();
         walk.each_worthwhile(i, last, class, |subgraph| {
-            if subgraph.is_whole && subgraph.is_worthwhile {
+            if subgraph.is_whole && subgraph.is_worthwhile && is_on_grid(subgraph.ideal) {
                 moves.moves.push(Move { to: subgraph.ideal as u32, duration: subgraph.duration });
                 self.left = self.left.checked_sub(1).map_or(ControlFlow::Break(()), ControlFlow::Continue)?;
             }

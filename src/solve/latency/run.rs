@@ -132,7 +132,8 @@ impl<'a> State<'a> {
     /// Searches within a window of a topological order; whether it has few enough ideals and moves.
     fn search_window(&mut self, window: usize) -> bool {
         let Ok(lattice) = Lattice::new(self.model, Some(window), WINDOW_IDEALS, self.race.cx) else { return false };
-        let Some(moves) = Moves::all(self.model, &lattice, self.race.cx) else { return false };
+        let stride = if window == 1 { Moves::stride_of_chain(&lattice) } else { 1 };
+        let Some(moves) = Moves::on_grid(self.model, &lattice, stride, self.race.cx) else { return false };
         self.search(&lattice, moves);
         true
     }
@@ -308,6 +309,23 @@ mod tests {
             as_good += usize::from(least.zip(best).is_some_and(|(least, best)| least <= best + 1e-9));
         }
         assert!(relaxed > 500 && as_good > relaxed / 4, "{as_good} of {relaxed}");
+    }
+
+    #[test]
+    fn moves_on_a_grid_lead_to_splits() {
+        let cx = SearchContext::new();
+        let mut as_good = 0;
+        for (seed, problem) in generated::problems(500) {
+            let best = generated::least_latency(&problem);
+            let model = Model::new(&problem);
+            let lattice = Lattice::new(&model, Some(1), 1000, &cx).unwrap();
+            let mut state = State::new(&model, 0.0, &cx);
+            state.search(&lattice, Moves::on_grid(&model, &lattice, 2, &cx).unwrap());
+            let found = state.finish().outcome.solution().and_then(|split| split.objective);
+            assert!(found.is_none_or(|found| best.is_some_and(|best| best <= found + 1e-9)), "seed {seed}");
+            as_good += usize::from(found.is_some() && found == best);
+        }
+        assert!(as_good > 100, "{as_good}");
     }
 
     #[test]
