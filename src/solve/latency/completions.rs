@@ -11,7 +11,7 @@ impl Weighted<'_> {
     /// The least costs from each state to the end, by what was used before. `None` where a limit came.
     pub fn completions(&self, moves: &[Moves], watch: &mut Watch) -> Option<Table> {
         let (lattice, counts) = (self.lattice, &self.counts);
-        let mut table = Table::new(self);
+        let mut table = self.table();
         table.ideal_mut(lattice.len() - 1).fill(0.0);
         let (mut row, mut crossing) = (vec![0.0; counts.places()], Crossing::default());
         let mut cut = lattice.cuts.len() - 1;

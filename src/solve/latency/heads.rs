@@ -1,7 +1,7 @@
 //! Splits of a model without side heads, with these again.
 
 use super::model::Model;
-use super::run::has_room;
+use super::trace::has_room;
 use crate::graph::order_graph::Groups;
 use crate::graph::{NodeId, topological};
 use crate::problem::{DeviceAssignment, DeviceKind, Solution, fits};

@@ -12,7 +12,7 @@ impl Weighted<'_> {
     /// and the least cost to the end are no less together. `None` where a limit came.
     pub fn narrow(&self, moves: &mut [Moves], completions: &Table, upper: f64, watch: &mut Watch) -> Option<()> {
         let (lattice, counts) = (self.lattice, &self.counts);
-        let mut heads = Table::new(self);
+        let mut heads = self.table();
         heads.ideal_mut(0)[0] = 0.0;
         let (mut row, mut crossing) = (vec![0.0; counts.places()], Crossing::default());
         let mut kept = vec![0; moves.len()];

@@ -7,10 +7,10 @@ use super::model::Model;
 use super::moves::Moves;
 use super::search::{Guide, Pass};
 use super::tails::Tails;
-use super::trace::{self, Block};
+use super::trace::{self, Block, has_room};
 use super::watch::Watch;
 use super::weighted::Weighted;
-use crate::problem::{DeviceKind, Problem, Solution, fits};
+use crate::problem::{Problem, Solution, fits};
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
 use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 
@@ -56,15 +56,6 @@ pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) ->
         };
     }
     solve_model(&Model::new(problem), max_ideals, bound, cx)
-}
-
-/// Whether every accelerator of the split has room for its nodes.
-pub(super) fn has_room(problem: &Problem, split: &Solution) -> bool {
-    let index = problem.index_of_ids();
-    split.devices.iter().filter(|device| device.kind != DeviceKind::Cpu).all(|device| {
-        let costs = device.nodes.iter().filter_map(|id| problem.costs.node(index[id], device.kind));
-        fits(costs.map(|cost| cost.memory).sum(), problem.memory_limit(device.kind))
-    })
 }
 
 fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {

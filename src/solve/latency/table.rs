@@ -1,6 +1,6 @@
 //! The tables of the scalar programs over ideals.
 
-use super::weighted::Weighted;
+use super::lattice::Lattice;
 
 /// The least costs of a program: those of ideals, and those of sets that are open at a cut by the memory that they hold.
 /// A row has a place for each number of accelerators used.
@@ -14,11 +14,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Infinite costs everywhere.
-    pub fn new(weighted: &Weighted) -> Self {
-        let (places, steps, classes) = (weighted.counts.places(), weighted.steps, weighted.model.classes.len());
-        let ideals = vec![f64::INFINITY; weighted.lattice.len() * places];
-        let open = vec![f64::INFINITY; weighted.lattice.cuts.len() * classes * steps * places];
+    /// Infinite costs everywhere: for so many classes, steps of memory and places.
+    pub fn new(lattice: &Lattice, classes: usize, steps: usize, places: usize) -> Self {
+        let ideals = vec![f64::INFINITY; lattice.len() * places];
+        let open = vec![f64::INFINITY; lattice.cuts.len() * classes * steps * places];
         Self { places, steps, classes, ideals, open }
     }
 

@@ -48,6 +48,11 @@ impl<'a> Weighted<'a> {
         Self { model, lattice, paths, flow, counts: Counts::new(model, lattice.len()), steps, on_cpu, past_cuts }
     }
 
+    /// A table of infinite costs.
+    pub fn table(&self) -> Table {
+        Table::new(self.lattice, self.model.classes.len(), self.steps, self.counts.places())
+    }
+
     /// What a unit costs on the CPU.
     #[inline]
     pub fn on_cpu(&self, unit: u32) -> f64 {
