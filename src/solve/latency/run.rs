@@ -60,9 +60,12 @@ pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) ->
 
 fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {
     let mut state = State::new(model, bound, cx);
-    state.search_window(1);
+    let lattice = Lattice::new(model, None, max_ideals, cx).ok();
+    // Where hardly anything is parallel the whole search takes no longer.
+    if lattice.as_ref().is_none_or(|lattice| lattice.len() > 2 * model.unit_count()) {
+        state.search_window(1);
+    }
     if !state.is_done() {
-        let lattice = Lattice::new(model, None, max_ideals, cx).ok();
         state.search_without_heads(lattice.as_ref().map_or(usize::MAX, Lattice::len), max_ideals);
         let moves = lattice.as_ref().filter(|_| !state.is_done()).and_then(|lattice| Moves::all(model, lattice, cx));
         match lattice.zip(moves) {

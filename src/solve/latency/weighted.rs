@@ -14,7 +14,7 @@ use crate::graph::NodeId;
 use crate::problem::{DeviceKind, fits};
 
 /// Steps of memory in which what a set holds at a cut is counted, rounded down: a relaxation.
-const STEPS: usize = 128;
+const STEPS: usize = 32;
 
 /// The costs of blocks under one flow.
 pub(super) struct Weighted<'a> {
