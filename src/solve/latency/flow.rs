@@ -38,6 +38,11 @@ pub(super) struct Along {
 }
 
 impl Along {
+    /// The greatest number.
+    pub fn most(&self) -> f64 {
+        [&self.nodes, &self.arcs, &self.starts].into_iter().flatten().copied().fold(0.0, f64::max)
+    }
+
     /// Adds the numbers of another.
     pub fn add(&mut self, other: &Self) {
         let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(sum, more)| *sum += more);

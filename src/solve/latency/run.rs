@@ -27,6 +27,9 @@ const WINDOW_FLOWS: usize = 8;
 /// as the split. Tried on profiles of PipeDream: 10 to 50 are alike, 1 and 200 are slow.
 const SHARPNESS: f64 = 30.0;
 
+/// How many times the scale of splits a time may be for a flow to tell it from longer ones.
+const MOST_SCALES: f64 = 1000.0;
+
 /// Ideals of a lattice with a window, where the graph has too many.
 const WINDOW_IDEALS: usize = 20_000;
 
@@ -143,7 +146,7 @@ impl<'a> State<'a> {
         let mut beam = BEAM;
         let rounds = if lattice.is_whole { MOST_FLOWS } else { WINDOW_FLOWS };
         while game.round < rounds {
-            let scale = self.race.objective().unwrap_or(self.race.bound()).max(f64::MIN_POSITIVE);
+            let scale = self.race.objective().unwrap_or(self.race.bound());
             let weighted = Weighted::new(model, lattice, &paths, game.flow(&paths, scale));
             let Some(completions) = weighted.completions(&moves, &mut watch) else { return };
             let guide = Guide { weighted, completions };
@@ -265,11 +268,14 @@ struct Game {
 }
 
 impl Game {
-    /// The next flow, where splits take about `scale`.
+    /// The next flow, where splits take about `scale`, as far as that is known.
     fn flow(&self, paths: &Paths, scale: f64) -> Along {
         let mut expected = self.seen.clone();
         expected.add(&self.last);
-        paths.softmax(&expected, SHARPNESS / scale / (1.0 + self.round as f64).sqrt())
+        // Without a split, and where all takes transfers alone, no bound tells the scale.
+        let scale = scale.max(expected.most() / MOST_SCALES);
+        let sharpness = SHARPNESS / scale / (1.0 + self.round as f64).sqrt();
+        paths.softmax(&expected, if sharpness.is_finite() { sharpness } else { 0.0 })
     }
 
     fn answer(&mut self, times: Along) {
