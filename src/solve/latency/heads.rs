@@ -35,12 +35,12 @@ fn join(model: &Model, relaxed: &Model, kinds: &[DeviceKind], place: &mut [usize
     }
     for v in topological::smallest_first(&problem.graph).into_iter().filter(|&v| !is_kept(v)) {
         let mate = groups.members[groups.of_node[v]].iter().find(|&&w| is_kept(w) || placed[w]);
-        let before = problem.graph.predecessors(v).iter().map(|&u| place[u as usize]);
+        let mut before = problem.graph.predecessors(v).iter().map(|&u| place[u as usize]);
         let has_place = |d: &usize| {
             let limit = problem.memory_limit(kinds[*d]);
             bytes(v, kinds[*d]).is_some_and(|bytes| fits(held[*d] + bytes, limit))
         };
-        let fed = before.filter(has_place).last().unwrap_or(kinds.len() - 1);
+        let fed = before.rfind(has_place).unwrap_or(kinds.len() - 1);
         place[v] = mate.map_or(fed, |&w| place[w]);
         placed[v] = true;
         held[place[v]] += bytes(v, kinds[place[v]]).unwrap_or(0.0);
