@@ -51,6 +51,11 @@ pub(super) fn fits_on(problem: &Problem, device: &Held) -> Option<bool> {
     Some(fits(used, costs.memory.capacity(limit, device.replicas)))
 }
 
+/// Whether the memory of every device is enough, and each can run its nodes. O(devices · (n + m)).
+pub(super) fn all_fit(problem: &Problem, held: &[Held]) -> bool {
+    held.iter().all(|device| fits_on(problem, device) == Some(true))
+}
+
 /// The objective of a split of all nodes, or `None` where a device cannot run a node or subgraphs wait for each other.
 /// Neither memory nor the contiguity that a scope asks for is looked at. [`Objective::Sharding`] is not made of loads.
 /// O(n + m).

@@ -4,7 +4,7 @@ use super::devices::Devices;
 use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Unordered};
 use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
-use crate::solve::objective::{Held, fits_on, objective};
+use crate::solve::objective::{Held, all_fit, objective};
 
 /// The units and devices of a program.
 pub(super) struct Layout<'a> {
@@ -153,7 +153,7 @@ impl<'a> Layout<'a> {
             })
             .filter(|held| !held.subgraphs.is_empty())
             .collect();
-        let fits = held.iter().all(|device| fits_on(self.problem, device) == Some(true));
+        let fits = all_fit(self.problem, &held);
         let objective = objective(self.problem, &held).filter(|_| fits)?;
         Some(Solution { devices: held.iter().map(|held| self.assignment(held)).collect(), objective: Some(objective) })
     }

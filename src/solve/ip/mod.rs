@@ -25,7 +25,7 @@ use std::path::Path;
 
 use super::heuristic::LocalSearch;
 use super::linearized::LinearizedDp;
-use super::objective::{fits_on, held, objective};
+use super::objective::{all_fit, held, objective};
 use super::{
     Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding,
 };
@@ -184,7 +184,7 @@ fn split_of(
 /// The split with its objective by the cost model, or `None` where a device cannot hold its nodes.
 fn checked(problem: &Problem, split: Solution) -> Option<Solution> {
     let held = held(problem, &split)?;
-    let fits = held.iter().all(|device| fits_on(problem, device) == Some(true));
+    let fits = all_fit(problem, &held);
     let objective = objective(problem, &held).filter(|_| fits)?;
     Some(Solution { objective: Some(objective), ..split })
 }

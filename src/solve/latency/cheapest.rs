@@ -50,7 +50,7 @@ impl Weighted<'_> {
             let used = used.plus_one(class);
             for step in moves.of(i) {
                 let to = step.to as usize;
-                if self.entering(&crossing, to) * step.duration + completions.ideal(to)[place] == value {
+                if self.of_move(&crossing, step) + completions.ideal(to)[place] == value {
                     return Some(State { ideal: to, place, used });
                 }
             }

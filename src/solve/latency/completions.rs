@@ -25,8 +25,7 @@ impl Weighted<'_> {
             for (class, moves) in moves.iter().enumerate() {
                 self.spend(watch, moves.of(i).len()).continue_value()?;
                 for step in moves.of(i) {
-                    let cost = self.entering(&crossing, step.to as usize) * step.duration;
-                    counts.lower(class, &mut row, table.ideal(step.to as usize), cost);
+                    counts.lower(class, &mut row, table.ideal(step.to as usize), self.of_move(&crossing, step));
                 }
                 if let Some(part) = moves.up_to(cut + 1, i) {
                     let after = table.open(cut + 1, class, self.step(class, part.memory));
@@ -68,8 +67,7 @@ impl Weighted<'_> {
         class: usize,
         moves: &'m Moves,
     ) -> impl Iterator<Item = (&'m Part, usize)> + 'm {
-        let cuts = &self.lattice.cuts;
-        let next = cuts.get(cut + 1).copied().filter(|_| cut + 2 < cuts.len());
+        let next = self.lattice.next_open(cut);
         let parts = moves.from(cut).iter().filter(move |part| Some(part.ideal as usize) == next);
         parts.filter_map(move |part| Some((part, self.most_before(class, part)?)))
     }

@@ -1,11 +1,10 @@
 //! Splits of a model without side heads, with these again.
 
 use super::model::Model;
-use super::trace::has_room;
 use crate::graph::order_graph::Groups;
 use crate::graph::{NodeId, topological};
 use crate::problem::{DeviceAssignment, DeviceKind, Solution, fits};
-use crate::solve::objective::{Held, objective};
+use crate::solve::objective::{Held, all_fit, objective};
 
 /// Splits of `model` that put the nodes which `relaxed` lacks on a CPU, or to what feeds them as far as there is room: those
 /// that are valid, each with its latency.
@@ -60,7 +59,6 @@ fn evaluated(model: &Model, kinds: &[DeviceKind], place: &[usize]) -> Option<Sol
     };
     let split = Solution { devices: devices.map(assignment).collect(), objective: Some(objective(problem, &held)?) };
     let has_cpu = problem.spec.platform.cpus > 0 || nodes[kinds.len() - 1].is_empty();
-    let is_valid =
-        has_cpu && has_room(problem, &split) && Groups::new(&problem.color_class).members.iter().all(is_whole);
+    let is_valid = has_cpu && all_fit(problem, &held) && Groups::new(&problem.color_class).members.iter().all(is_whole);
     is_valid.then_some(split)
 }

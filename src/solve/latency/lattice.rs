@@ -85,6 +85,12 @@ impl Lattice {
         self.first_live.len() - 1
     }
 
+    /// The ideal of the next cut where a set may be open there, too: it is not the full one.
+    pub fn next_open(&self, cut: usize) -> Option<usize> {
+        let next = self.cuts.get(cut + 1).copied();
+        next.filter(|&next| next + 1 < self.len())
+    }
+
     /// The state of the set of `class` that is open at the cut with this index; those of ideals come before.
     pub fn open_state(&self, model: &Model, cut: usize, class: usize) -> usize {
         self.len() + cut * model.classes.len() + class

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::lattice::Lattice;
 use super::model::Model;
-use super::subgraphs::{Subgraph, Subgraphs};
+use super::subgraphs::Subgraphs;
 use super::watch::{VISIT, Watch};
 use crate::cost::Terms;
 use crate::solve::SearchContext;
@@ -147,13 +147,13 @@ impl List<'_> {
         if !is_on_grid(i) {
             return ControlFlow::Continue(());
         }
-        let goes_on = |subgraph: &Subgraph| subgraph.ideal == last && cut + 2 < self.lattice.cuts.len();
+        let next_open = self.lattice.next_open(cut);
         walk.each_worthwhile(i, last, class, |subgraph| {
             if subgraph.is_whole && subgraph.is_worthwhile && is_on_grid(subgraph.ideal) {
                 moves.moves.push(Move { to: subgraph.ideal as u32, duration: subgraph.duration });
                 self.left = self.left.checked_sub(1).map_or(ControlFlow::Break(()), ControlFlow::Continue)?;
             }
-            if subgraph.is_whole && goes_on(subgraph) {
+            if subgraph.is_whole && Some(subgraph.ideal) == next_open {
                 let time = costs.piece_of_compute().value(&Terms { comm_out: 0.0, ..subgraph.terms });
                 moves.up_to[cut + 1].push(Part { ideal: i as u32, end: time, inside: time, memory: subgraph.memory });
             }

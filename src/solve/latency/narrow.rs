@@ -30,8 +30,7 @@ impl Weighted<'_> {
             for (class, moves) in moves.iter_mut().enumerate() {
                 self.spend(watch, moves.of(i).len()).continue_value()?;
                 kept[class] = moves.retain_from(i, kept[class], |step| {
-                    let cost = self.entering(&crossing, step.to as usize) * step.duration;
-                    let to = step.to as usize;
+                    let (to, cost) = (step.to as usize, self.of_move(&crossing, step));
                     let is_of_use = counts.is_below(class, &row, completions.ideal(to), upper - cost);
                     if is_of_use {
                         counts.lower_after(class, &row, heads.ideal_mut(to), cost);
@@ -81,7 +80,7 @@ impl Weighted<'_> {
             let to = part.ideal as usize;
             let ends = upper - self.past_cut(part.end);
             let goes_on = upper - self.past_cut(part.inside);
-            let is_next = cut + 2 < self.lattice.cuts.len() && self.lattice.cuts[cut + 1] == to;
+            let is_next = self.lattice.next_open(cut) == Some(to);
             is_below(heads.open(cut, class, most), completions.ideal(to), ends)
                 || is_next
                     && (0..=most).any(|step| {

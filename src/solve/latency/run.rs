@@ -7,11 +7,12 @@ use super::model::Model;
 use super::moves::Moves;
 use super::search::{Guide, Pass};
 use super::tails::Tails;
-use super::trace::{self, Block, has_room};
+use super::trace::{self, Block};
 use super::watch::Watch;
 use super::weighted::Weighted;
 use crate::problem::{Problem, Solution, fits};
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
+use crate::solve::objective::{all_fit, held};
 use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 
 /// Labels kept of each state by the first pass, and how many times more by each pass after.
@@ -61,9 +62,18 @@ pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) ->
     solve_model(&Model::new(problem), max_ideals, bound, cx)
 }
 
+/// Whether every device of the split has room for its nodes.
+fn has_room(problem: &Problem, split: &Solution) -> bool {
+    held(problem, split).is_some_and(|held| all_fit(problem, &held))
+}
+
 fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {
+    solve_lattice(model, Lattice::new(model, None, max_ideals, cx).ok(), max_ideals, bound, cx)
+}
+
+/// The same where all ideals are known, or known to be too many.
+fn solve_lattice(model: &Model, lattice: Option<Lattice>, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {
     let mut state = State::new(model, bound, cx);
-    let lattice = Lattice::new(model, None, max_ideals, cx).ok();
     // Where hardly anything is parallel the whole search takes no longer.
     if lattice.as_ref().is_none_or(|lattice| lattice.len() > 2 * model.unit_count()) {
         state.search_window(1);
@@ -100,10 +110,8 @@ impl<'a> State<'a> {
     /// Searches the graph without its side heads, where that has less than half of the ideals, for a bound and splits.
     fn search_without_heads(&mut self, ideals: usize, max_ideals: usize) {
         let Some(relaxed) = self.model.without_side_heads() else { return };
-        if Lattice::new(&relaxed, None, (ideals / 2).min(max_ideals), self.race.cx).is_err() {
-            return;
-        }
-        let run = solve_model(&relaxed, max_ideals, self.race.bound(), self.race.cx);
+        let Ok(lattice) = Lattice::new(&relaxed, None, (ideals / 2).min(max_ideals), self.race.cx) else { return };
+        let run = solve_lattice(&relaxed, Some(lattice), max_ideals, self.race.bound(), self.race.cx);
         for name in ["flows", "labels", "subgraphs"] {
             self.count(name, run.stats.get(name).unwrap_or(0.0));
         }

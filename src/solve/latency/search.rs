@@ -216,11 +216,10 @@ impl<'a> Pass<'a> {
         let state = self.lattice.open_state(self.model, cut, class);
         let labels = self.take(state);
         if labels.len() > 0 {
-            let next = self.lattice.cuts.get(cut + 1).copied();
-            let moves = self.moves;
+            let (next_open, moves) = (self.lattice.next_open(cut), self.moves);
             for part in moves[class].from(cut) {
                 let ideal = part.ideal as usize;
-                let next = next.filter(|&next| next == ideal && cut + 2 < self.lattice.cuts.len()).map(|_| cut + 1);
+                let next = (next_open == Some(ideal)).then_some(cut + 1);
                 self.go_on(state, class, &labels, walk.between(self.lattice.cuts[cut], ideal, class), next);
                 self.watch.spend(VISIT)?;
             }

@@ -4,7 +4,7 @@ use super::labels::Used;
 use super::lattice::Lattice;
 use super::model::Model;
 use crate::cost::{Terms, max_of_pieces};
-use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution, fits};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 
 /// What one device runs at once: a subgraph of an accelerator, or a unit on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,15 +50,6 @@ pub(super) fn all_on_cpu(model: &Model) -> Option<Vec<Block>> {
     let blocks: Vec<Block> = (0..model.unit_count()).map(|u| Block { class: None, units: vec![u] }).collect();
     let can_run = model.problem.spec.platform.cpus > 0 && model.cpu.iter().all(Option::is_some);
     can_run.then_some(blocks)
-}
-
-/// Whether every accelerator of the split has room for its nodes.
-pub(super) fn has_room(problem: &Problem, split: &Solution) -> bool {
-    let index = problem.index_of_ids();
-    split.devices.iter().filter(|device| device.kind != DeviceKind::Cpu).all(|device| {
-        let costs = device.nodes.iter().filter_map(|id| problem.costs.node(index[id], device.kind));
-        fits(costs.map(|cost| cost.memory).sum(), problem.memory_limit(device.kind))
-    })
 }
 
 /// When the last of these blocks ends.

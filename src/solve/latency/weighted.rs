@@ -83,10 +83,10 @@ impl<'a> Weighted<'a> {
         }
     }
 
-    /// What of a flow across an ideal enters the units of another.
+    /// What a move costs, given the flow across its ideal.
     #[inline]
-    pub fn entering(&self, crossing: &Crossing, to: usize) -> f64 {
-        crossing.entering(self.lattice.words(to))
+    pub fn of_move(&self, crossing: &Crossing, step: &Move) -> f64 {
+        crossing.entering(self.lattice.words(step.to as usize)) * step.duration
     }
 
     /// What of the flow each live port at an ideal carries: its place, and how much.
@@ -143,9 +143,8 @@ impl<'a> Weighted<'a> {
         completions: &Table,
         upper: f64,
     ) -> bool {
-        let to = step.to as usize;
-        let cost = self.entering(crossing, to) * step.duration;
-        self.counts.is_below(class, before, completions.ideal(to), upper - cost)
+        let most = upper - self.of_move(crossing, step);
+        self.counts.is_below(class, before, completions.ideal(step.to as usize), most)
     }
 
     /// The same of a part that leads up to a cut, where the set stays open.
