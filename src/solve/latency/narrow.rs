@@ -130,12 +130,19 @@ mod tests {
                 let guide = Guide { weighted, completions };
                 let (bound, upper) = (guide.bound(), best.map_or(f64::MAX, |best| best + 1e-6));
                 assert!(bound < upper || best.is_none(), "seed {seed}: the bound {bound} is above {best:?}");
+                let passed = |moves: &[Moves], upper: f64, beam: usize| {
+                    let mut pass = Pass::new(&guide, moves, upper, beam, &cx);
+                    assert!(pass.run().is_continue());
+                    let found = pass.best().map(|label| pass.end(label));
+                    let is_best = found.zip(best).is_some_and(|(found, best)| (found - best).abs() < 1e-9);
+                    let is_right = is_best || found.is_none() && best.is_none();
+                    assert!(is_right || pass.incomplete, "seed {seed}: {found:?} for {best:?}");
+                    pass.incomplete
+                };
+                passed(&moves, f64::MAX, 1);
+                assert!(!passed(&moves, f64::MAX, usize::MAX));
                 guide.weighted.narrow(&mut moves, &guide.completions, upper, &mut watch).unwrap();
-                let mut pass = Pass::new(&guide, &moves, upper, usize::MAX, &cx);
-                assert!(pass.run().is_continue() && !pass.incomplete);
-                let found = pass.best().map(|label| pass.end(label));
-                let is_best = found.zip(best).is_some_and(|(found, best)| (found - best).abs() < 1e-9);
-                assert!(is_best || found.is_none() && best.is_none(), "seed {seed}: {found:?} for {best:?}");
+                assert!(!passed(&moves, upper, usize::MAX));
             }
         }
     }

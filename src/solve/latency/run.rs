@@ -345,6 +345,8 @@ mod tests {
             let mut state = State::new(&model, 0.0, &cx);
             state.search_windows();
             let outcome = state.finish().outcome;
+            let tails = Tails::new(&model, &cx).of_split(&model);
+            assert!(best.is_none_or(|best| tails <= best + 1e-9), "seed {seed}: the tails {tails} are above {best:?}");
             let found = outcome.solution().and_then(|split| split.objective);
             assert!(found.is_none_or(|found| best.is_some_and(|best| best <= found + 1e-9)), "seed {seed}");
             let bound = outcome.bound().map_or(0.0, |bound| bound.value);

@@ -172,3 +172,27 @@ fn extensions(model: &Model, costs: &Class, set: &Set, below: &NodeSet) -> Vec<S
     };
     next.into_iter().filter(is_next).filter_map(extend).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::{Objective, Problem, ProblemSpec};
+
+    #[test]
+    fn where_every_node_needs_its_own_accelerator_the_tail_is_the_latency() {
+        let node =
+            |(id, time)| Node { accelerator_times: vec![Some(time)], memory: 1.0, transfer_time: 1.0, ..Node::new(id) };
+        let instance = Instance {
+            platform: Platform::uniform(3, Some(1.0), 0),
+            nodes: [(1, 3.0), (2, 4.0), (3, 5.0)].map(node).to_vec(),
+            edges: vec![Edge { source: 1, target: 2 }, Edge { source: 2, target: 3 }],
+            ..Instance::default()
+        };
+        let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
+        let problem = Problem::new(&instance, spec).unwrap();
+        let model = Model::new(&problem);
+        // {1}: 3 + 1 until 4. {2}: 1 + 4 + 1 until 10. {3}: 1 + 5 until 16.
+        assert_eq!(Tails::new(&model, &SearchContext::new()).of_split(&model), 16.0);
+    }
+}
