@@ -18,6 +18,7 @@ use dagsplit::solve::{BruteForce, Certify, IdealDp, SearchContext, Solver, Statu
 use dagsplit::{Instance, Solution};
 use dagsplit_check::{Error, check};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 /// What a proof of this split says, where there is one.
 fn prove(instance: &Instance, text: &str, spec: &ProblemSpec, split: &Solution) -> Result<String, Unproven> {
@@ -134,6 +135,32 @@ proptest! {
     }
 }
 
+/// Chains of ideals do not show more than the optimum of a workload on accelerators alone, of these nodes and edges.
+fn chains_show_no_more_than(
+    optimum: f64,
+    accelerators: usize,
+    objective: Objective,
+    nodes: &[Value],
+    edges: &[(u64, u64)],
+) {
+    let edges: Vec<Value> = edges.iter().map(|(source, target)| json!({"source": source, "target": target})).collect();
+    let platform = json!({"accelerators": [{"count": accelerators}], "cpus": 0});
+    let text =
+        json!({"schema": "dagsplit-instance/1", "platform": platform, "nodes": nodes, "edges": edges}).to_string();
+    let instance = parse_instance(&text, &ReadOptions::default()).unwrap();
+    let spec = ProblemSpec { objective, ..ProblemSpec::of(&instance) };
+    let problem = Problem::new(&instance, spec.clone()).unwrap();
+    let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+    let split = run.outcome.solution().unwrap();
+    assert_eq!(split.objective, Some(optimum));
+    // Whichever reason proves the optimum, it is chains that have to be refused above it.
+    let above = raised(&prove(&instance, &text, &spec, split).unwrap());
+    let ideals = json!({"reason": "ideals", "weights": [1, 1]});
+    let above = check(&text, &format!("{}\n{ideals}\n", above.lines().next().unwrap()), None);
+    let why = "a chain of ideals has every load within the target";
+    assert!(matches!(&above, Err(Error::Refused { line: 2, cause }) if cause == why), "{above:?}");
+}
+
 /// A chain that takes longer in one pass than another one to the same ideal, and less in the other pass, is part of the best
 /// split: who leaves it out proves 23 where the optimum is 22.
 #[test]
@@ -141,26 +168,34 @@ fn a_chain_may_be_better_in_one_pass_alone() {
     let passes = [(7, 9), (5, 1), (3, 4), (1, 8)];
     let node = |(v, time): (usize, i32), backward| {
         let id = if backward { 4 + v } else { v };
-        serde_json::json!({"id": id, "accelerator_times": [time], "color_class": v, "backward": backward})
+        json!({"id": id, "accelerator_times": [time], "color_class": v, "backward": backward})
     };
     let forward = passes.iter().enumerate().map(|(v, times)| node((v, times.0), false));
     let backward = passes.iter().enumerate().map(|(v, times)| node((v, times.1), true));
+    let nodes: Vec<Value> = forward.chain(backward).collect();
     let edges = [(0, 1), (1, 2), (2, 3), (3, 7), (7, 6), (6, 5), (5, 4)];
-    let text = serde_json::json!({
-        "schema": "dagsplit-instance/1",
-        "platform": {"accelerators": [{"count": 2}], "cpus": 0},
-        "nodes": forward.chain(backward).collect::<Vec<_>>(),
-        "edges": edges.map(|(source, target)| serde_json::json!({"source": source, "target": target})),
-    })
-    .to_string();
-    let instance = parse_instance(&text, &ReadOptions::default()).unwrap();
-    let spec = ProblemSpec { objective: Objective::GPipe, ..ProblemSpec::of(&instance) };
-    let problem = Problem::new(&instance, spec.clone()).unwrap();
-    let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
-    let split = run.outcome.solution().unwrap();
-    assert_eq!(split.objective, Some(22.0));
-    let proof = prove(&instance, &text, &spec, split).unwrap();
-    assert!(matches!(check(&text, &raised(&proof), None), Err(Error::Refused { line: 2, .. })));
+    chains_show_no_more_than(22.0, 2, Objective::GPipe, &nodes, &edges);
+}
+
+/// Nodes of these times and transfer times.
+fn timed<const N: usize>(times: [(i32, i32); N]) -> [Value; N] {
+    std::array::from_fn(|v| json!({"id": v, "accelerator_times": [times[v].0], "transfer_time": times[v].1}))
+}
+
+/// Stages {0} and {1, 2} take 2 and 5. Node 1 fits into the first one, but its output then comes in at node 2, for more than it
+/// takes: who leaves {0} out for {0, 1} proves more than 5.
+#[test]
+fn a_unit_whose_output_comes_in_does_not_pay_for_its_edge() {
+    let nodes = timed([(2, 0), (1, 2), (4, 0)]);
+    chains_show_no_more_than(5.0, 2, Objective::Throughput, &nodes, &[(0, 2), (1, 2)]);
+}
+
+/// Stages {0}, {1} and {2, 3} take 6 each. Node 2 takes no time and may follow 0 and 1, but brings what the other one sends in:
+/// who has it join the second stage at once proves more than 6.
+#[test]
+fn a_unit_that_takes_no_time_may_still_bring_something_in() {
+    let nodes = timed([(5, 1), (5, 1), (0, 0), (4, 0)]);
+    chains_show_no_more_than(6.0, 3, Objective::Throughput, &nodes, &[(0, 2), (1, 2), (0, 3), (1, 3)]);
 }
 
 /// Workloads of Table 1 whose contiguous optimum is certified, without tolerance.
@@ -191,12 +226,12 @@ fn the_program_writes_what_the_checker_accepts() {
     let bench = Bench::new();
     let arguments = "solve diamond.json --json --quiet --output split.json --proof diamond.proof";
     let output = dagsplit(bench.directory.path(), arguments);
-    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((record["status"].as_str(), record["certified"].as_bool()), (Some("certified"), Some(true)), "{record}");
     let (instance, proof, split) = (bench.read("diamond.json"), bench.read("diamond.proof"), bench.read("split.json"));
     let accepted = check(&instance, &proof, Some(&split)).unwrap();
     assert_eq!((accepted.claim, accepted.digits), (7, 0));
-    let schema: serde_json::Value = serde_json::from_str(include_str!("../docs/proof.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../docs/proof.schema.json")).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     for line in proof.lines() {
         assert!(schema.is_valid(&serde_json::from_str(line).unwrap()), "{line}");
@@ -214,7 +249,7 @@ fn what_has_no_proof_says_so_and_writes_nothing() {
     ] {
         let arguments = format!("solve diamond.json --json --quiet --proof none.proof {options}");
         let output = dagsplit(bench.directory.path(), &arguments);
-        let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(
             (output.status.code(), record["certified"].as_bool()),
             (Some(0), Some(false)),
@@ -233,7 +268,7 @@ fn splits_of_degrees_are_not_certified_as_others() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/profiled/piper2021/bert32a100.json");
     let asked = "--accelerators 1 --cpus 0 --memory 80GiB --bandwidth 25GiB --microbatches 4 --certify --json --quiet";
     let output = dagsplit(bench.directory.path(), &format!("solve {file} {asked}"));
-    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((record["status"].as_str(), record["certified"].as_bool()), (Some("optimal"), Some(false)), "{record}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("degrees of stages"), "{output:?}");
 }
