@@ -197,9 +197,12 @@ impl Table {
 const WHAT_REMAINS: &str = "\
 ## What remains open, and why
 
-- *Branches that are alike* (experts, heads, unrolled steps): their bound covers the nodes by fractions of convex sets, each of
-  which is cheap with half of a branch. That the devices come in an order, which no fraction obeys, is what the bound lacks.
-- *Wide graphs*: the automaton of frontiers has too many states, so that the bound is that of convex covers again.
+- *Branches that are alike* (experts, heads, unrolled steps, cells): positions tell ideals apart by how much work is in them, which leaves
+  a stage free to begin at another ideal of the same work than that at which the one before it ended. Where branches are much alike
+  that is worth little; in series-parallel graphs of few, heavy nodes it is worth a few percent.
+- *Memory beside many alike branches* (tables of embeddings): positions know no memory, and the bound that does covers by fractions of sets.
+- *Wide graphs*: the automaton of frontiers has too many states, and so have the steps along which positions are counted; the bound is that of
+  convex covers, or what the plain program refutes.
 - *Servers of many ideals*: the plain program settles them where ideals are few and links between servers slow. Where most ideals may
   lie between servers, as on networks that hardly move data, it looks at many servers, and the rest is left to the ideal DP.
 - *Scarce memory without contiguity*: devices together have room, single ones do not. Sets are priced by load and memory

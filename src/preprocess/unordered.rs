@@ -24,4 +24,15 @@ impl Unordered {
         let order = (problem.spec.scope != Scope::Arbitrary).then(|| problem.order_graph(&groups));
         Self { units, order }
     }
+
+    /// The units of splits into successive ideals, each set of them convex in their order.
+    pub fn in_order(units: Reduced) -> Self {
+        let order = OrderGraph {
+            node_count: units.unit_count(),
+            edges: units.order.edges().collect(),
+            group_of: (0..units.unit_count()).collect(),
+            nodes: units.members.iter().map(|nodes| nodes[0]).collect(),
+        };
+        Self { units, order: Some(order) }
+    }
 }

@@ -22,6 +22,7 @@ use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
 use crate::solve::linearized::LinearizedDp;
 use crate::solve::portfolio::Portfolio;
+use crate::solve::positions::PositionDp;
 use crate::solve::program::Program;
 use crate::solve::sharding::ShardingBb;
 
@@ -29,7 +30,7 @@ use crate::solve::sharding::ShardingBb;
 pub(super) const METHODS: &[Method] = &[
     Method {
         name: "portfolio",
-        summary: "dp, dp:plain and certify by turns, which share their splits and bounds",
+        summary: "dp, dp:plain, dp:positions and certify by turns, which share their splits and bounds",
         scopes: &["arbitrary", "convex", "acyclic"],
         objectives: &["throughput", "step"],
         exact: true,
@@ -122,6 +123,18 @@ pub(super) const METHODS: &[Method] = &[
         source: "Tarnawski 2020, section 5.1.2",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(LinearizedDp::default()))),
+    },
+    Method {
+        name: "dp:positions",
+        summary: "dynamic program over positions, which tells ideals apart by how much work is in them",
+        scopes: &["acyclic"],
+        objectives: &["throughput"],
+        exact: false,
+        anytime: true,
+        limits: "a bound needs a narrow graph (a million steps between states) and knows no memory; no replication, no servers",
+        source: "state-space relaxation, Christofides 1981",
+        parameters: &[],
+        make: Make::Built(|_| Ok(Box::new(PositionDp))),
     },
     #[cfg(feature = "highs")]
     Method {

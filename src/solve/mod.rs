@@ -14,6 +14,7 @@ pub(crate) mod latency;
 pub(crate) mod linearized;
 mod objective;
 pub(crate) mod portfolio;
+pub(crate) mod positions;
 pub(crate) mod program;
 mod settle;
 pub(crate) mod sharding;
@@ -36,6 +37,7 @@ pub use ip::{IntegerProgram, NotPlaced, read_solution};
 pub use latency::LatencyDp;
 pub use linearized::LinearizedDp;
 pub use portfolio::Portfolio;
+pub use positions::PositionDp;
 pub use program::{Program, ProgramError};
 pub use sharding::ShardingBb;
 

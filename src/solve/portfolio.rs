@@ -2,13 +2,14 @@
 
 use super::certify::{self, Certify};
 use super::dp::{self, IdealDp, PlainDp};
+use super::positions::{self, PositionDp};
 use super::{
     BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported, found,
 };
 use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Entrant, by_turns};
 
-/// The ideal DP, the plain one, and branch and price, which take turns and share their splits and bounds.
+/// The ideal DP, the plain one, that over positions, and branch and price, which take turns and share their splits and bounds.
 ///
 /// Which of them is the one to ask depends on the graph: how many ideals it has, how wide it is, how far memory reaches. A
 /// turn is a number of looks at the limits, so that the answer does not depend on the machine; with more threads more of
@@ -58,7 +59,7 @@ struct Row {
 }
 
 /// Who takes part, in the order of their turns.
-const ROWS: [Row; 3] = [
+const ROWS: [Row; 4] = [
     Row {
         name: "dp",
         solver: || Box::new(IdealDp::default()),
@@ -73,6 +74,15 @@ const ROWS: [Row; 3] = [
         solver: || Box::new(PlainDp::default()),
         takes: |problem| dp::takes("dp:plain", problem).and_then(|()| dp::plain::takes(problem)),
         looks: 256,
+        is_acyclic: true,
+        is_widely_good: false,
+        most_nodes: 10_000,
+    },
+    Row {
+        name: "dp:positions",
+        solver: || Box::new(PositionDp),
+        takes: |problem| dp::takes("dp:positions", problem).and_then(|()| positions::takes(problem)),
+        looks: 384,
         is_acyclic: true,
         is_widely_good: false,
         most_nodes: 10_000,

@@ -22,6 +22,7 @@ pub const OTHERS: &[&str] = &[
     "auto",
     "brute-force",
     "dpl",
+    "dp:positions",
     "greedy",
     "parmesan",
     "pipedream",

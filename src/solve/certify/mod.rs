@@ -9,14 +9,14 @@ mod branching;
 mod covering;
 mod crowding;
 pub mod multilevel;
-mod pricing;
+pub(crate) mod pricing;
 mod primal;
 mod profits;
 mod proof;
 mod resplit;
 mod root;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod solver;
 mod tree;
 

@@ -19,7 +19,7 @@ impl Sweep<2> {
             for (arcs, rest) in step.states.iter().zip(&back) {
                 for arc in arcs {
                     spread(&mut before[arc.from], rest, arc);
-                    if arc.is_inside {
+                    if arc.is_inside() {
                         least[number] = least[number].min(through(arc, &forth[number][arc.from], rest));
                     }
                 }

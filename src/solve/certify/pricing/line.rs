@@ -3,7 +3,7 @@
 use super::lattice::{MOST_CELLS, cell_of};
 use super::network::Network;
 use super::order::narrow;
-use super::sweep::{Cells, End, LOAD, Limit, MEMORY, Sweep, Tables};
+use super::sweep::{Cells, End, LOAD, Limit, MEMORY, Sweep, Tables, Width};
 use super::{Priced, PricedSet, ROOM};
 
 /// Prices the sets of one kind of device by a [`Sweep`].
@@ -29,7 +29,7 @@ impl LinePricer {
     /// unit takes time, or where too many variables depend on one another in every order tried.
     pub fn new(network: &Network<2>, times: &[f64], memory: Option<f64>) -> Option<Self> {
         let memory = memory.map(|capacity| Memory { capacity, cells: MEMORY_CELLS });
-        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, memory))
+        Some(Self::of(Sweep::new(network, &narrow(network), Width::OF_TABLES)?, cell_of(times)?, memory))
     }
 
     fn of(sweep: Sweep<2>, cell: f64, memory: Option<Memory>) -> Self {
@@ -97,7 +97,7 @@ impl LinePricer {
         let grains = |profit: f64| (profit.max(0.0) * per_unit).ceil() as i32;
         let of_unit = |v: usize| profit.get(v).map_or([0; 2], |&profit| [grains(-profit), grains(profit)]);
         let of_step: Vec<[i32; 2]> = self.sweep.steps.iter().map(|step| of_unit(step.variable)).collect();
-        self.sweep.fill(&mut self.tables, capacity, |step, arc| of_step[step][usize::from(arc.is_inside)]);
+        self.sweep.fill(&mut self.tables, capacity, |step, arc| of_step[step][usize::from(arc.is_inside())]);
         let ends = self.best_ends(capacity[LOAD] / SPREAD);
         let upper = ends.first().map_or(0.0, |end| f64::from(end.gain) / per_unit * ROOM - spared);
         let set = |&end: &End| {
@@ -121,7 +121,7 @@ impl LinePricer {
 
     /// The units of the best set at this end, ascending.
     fn units(&self, end: End, count: usize) -> Vec<usize> {
-        let inside = self.sweep.trace(&self.tables, end).filter(|(_, arc)| arc.is_inside);
+        let inside = self.sweep.trace(&self.tables, end).filter(|(_, arc)| arc.is_inside());
         let mut units: Vec<usize> = inside.map(|(step, _)| step.variable).filter(|&v| v < count).collect();
         units.sort_unstable();
         units

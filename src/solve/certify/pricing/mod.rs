@@ -29,9 +29,9 @@ pub use elimination::Plan;
 pub use lattice::cell_of;
 pub use line::LinePricer;
 pub use network::{INSIDE, Network, Resource};
-pub use order::{closing, narrow, width};
+pub use order::{closing, narrow, narrowest, width};
 pub use pareto_fronts::Rounding;
-pub use sweep::{End, LOAD, Limit, MEMORY, Sweep, Tables};
+pub use sweep::{Arc, End, LOAD, Limit, MEMORY, Sweep, Tables, Width};
 
 use lagrangian::{Inward, Outward, Prices};
 use lattice::Lattice;

@@ -10,6 +10,11 @@ use super::network::Network;
 ///
 /// O(starts · (variables + pairs of neighbours) · log variables), with fewer starts where that is much.
 pub fn narrow<const D: usize>(network: &Network<D>) -> Vec<usize> {
+    narrowest(network).1
+}
+
+/// The same with how many joint values its frontiers have in all.
+pub fn narrowest<const D: usize>(network: &Network<D>) -> (f64, Vec<usize>) {
     let neighbours = neighbours(network);
     let widths = widths(network);
     let n = widths.len();
@@ -20,7 +25,7 @@ pub fn narrow<const D: usize>(network: &Network<D>) -> Vec<usize> {
         let least = best.as_ref().map(|(total, _)| *total);
         best = Walk::new(&neighbours, &widths).run(start, least).or(best);
     }
-    best.map(|(_, order)| order).unwrap_or_default()
+    best.unwrap_or_default()
 }
 
 /// An order of so many units that leaves few `ties` between them open, which have units on both sides: the next one is always

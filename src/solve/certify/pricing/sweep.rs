@@ -14,9 +14,9 @@ use super::network::{INSIDE, Network};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arc<const D: usize> {
     /// The state before.
-    pub(super) from: usize,
-    /// Whether the step puts its variable inside.
-    pub is_inside: bool,
+    pub from: usize,
+    /// The value of the step's variable.
+    pub value: u8,
     /// What it consumes.
     pub used: [f64; D],
     /// That in whole cells: of load, and of memory.
@@ -36,7 +36,7 @@ pub struct Step<const D: usize> {
     /// The variable.
     pub variable: usize,
     /// How each joint value of the variables that are still needed is reached.
-    pub(super) states: Vec<Vec<Arc<D>>>,
+    pub states: Vec<Vec<Arc<D>>>,
 }
 
 impl<const D: usize> Step<D> {
@@ -87,16 +87,36 @@ const NONE: i32 = i32::MIN;
 /// What is consumed beyond whole cells by less than this part of one is taken for rounding.
 const NEARLY_WHOLE: f64 = 1e-9;
 
-/// The most states at a time.
-const MOST_STATES: usize = 1 << 8;
+/// How wide a sweep may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Width {
+    /// The most states at a time.
+    pub states: usize,
+    /// The most arcs into a state.
+    pub arcs_into_one: usize,
+    /// The most arcs of all steps.
+    pub arcs: usize,
+}
 
-/// The most arcs into a state.
-const MOST_ARCS: usize = 1 << 6;
+impl Width {
+    /// As wide as tables of all loads may be.
+    pub const OF_TABLES: Self = Self { states: 1 << 8, arcs_into_one: 1 << 6, arcs: usize::MAX };
+}
 
 impl<const D: usize> Sweep<D> {
     /// The steps of `network` in this order of its variables; `None` where too many variables are tied to later ones. What
     /// they consume has yet to be [counted](Self::counted).
-    pub fn new(network: &Network<D>, order: &[usize]) -> Option<Self> {
+    pub fn new(network: &Network<D>, order: &[usize], width: Width) -> Option<Self> {
+        Self::watched(network, order, width, &mut |_| false)
+    }
+
+    /// The same; `None` also where `is_over`, which is told how many arcs each step has, says so.
+    pub fn watched(
+        network: &Network<D>,
+        order: &[usize],
+        width: Width,
+        is_over: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<Self> {
         let mut rank = vec![0; order.len()];
         order.iter().enumerate().for_each(|(i, &v)| rank[v] = i);
         let mut factors_at = vec![Vec::new(); order.len()];
@@ -109,6 +129,7 @@ impl<const D: usize> Sweep<D> {
         let mut frontier: Vec<usize> = Vec::new();
         let mut states: Vec<Vec<u8>> = vec![Vec::new()];
         let mut steps = Vec::with_capacity(order.len());
+        let mut count = 0;
         for (i, &variable) in order.iter().enumerate() {
             let known: Vec<usize> = frontier.iter().copied().chain([variable]).collect();
             let kept: Vec<usize> = (0..known.len()).filter(|&at| last_use[known[at]] > i).collect();
@@ -126,7 +147,7 @@ impl<const D: usize> Sweep<D> {
                         step.states.push(Vec::new());
                         reached.len() - 1
                     });
-                    step.states[to].push(Arc { from, is_inside: value == INSIDE, used, cells: [0; 2] });
+                    step.states[to].push(Arc { from, value, used, cells: [0; 2] });
                     // The arc comes first whose variables that are not needed any more have the new one's value.
                     let alike = (0..known.len()).filter(|at| !kept.contains(at) && values[*at] == value).count();
                     steadiness.resize(step.states.len(), 0);
@@ -137,7 +158,10 @@ impl<const D: usize> Sweep<D> {
                     }
                 }
             }
-            if reached.len() > MOST_STATES || step.states.iter().any(|arcs| arcs.len() > MOST_ARCS) {
+            let arcs = step.arcs().count();
+            count += arcs;
+            let is_wide = step.states.iter().any(|arcs| arcs.len() > width.arcs_into_one);
+            if reached.len() > width.states || count > width.arcs || is_wide || is_over(arcs) {
                 return None;
             }
             frontier = kept.iter().map(|&at| known[at]).collect();
@@ -266,6 +290,11 @@ impl<const D: usize> Sweep<D> {
 }
 
 impl<const D: usize> Arc<D> {
+    /// Whether the step puts its variable inside.
+    pub fn is_inside(&self) -> bool {
+        self.value == INSIDE
+    }
+
     fn fits(&self, capacity: Cells) -> bool {
         self.cells.iter().zip(capacity).all(|(&cells, most)| cells <= most)
     }

@@ -1,0 +1,100 @@
+//! The dynamic program over positions: ideals are told apart by how much work is in them, and by nothing else.
+//!
+//! A split into successive ideals is a chain of stages, each of which begins at the ideal where the one before it ends. There are
+//! too many ideals to list on graphs with many parallel branches; but a stage is a set of units whose load is a sum of local
+//! costs, and a program along a narrow order of the units ([`steps`]) finds the least load of all stages that begin and end
+//! at given *positions*, whole numbers about in proportion to the work of an ideal ([`measure`], [`table`]). Chains of positions
+//! ([`level`]) then bound the largest load from below: what is lost is that a stage may begin at another ideal of the same position
+//! than that at which the one before it ended. Smaller cells tell more ideals apart, and only where chains below
+//! the target go ([`reach`]) they are looked at.
+//!
+//! This is the state-space relaxation of Christofides, Mingozzi and Toth (1981) for the program over ideals of Tarnawski 2020,
+//! section 5.1.1.
+
+mod level;
+mod measure;
+mod reach;
+mod run;
+mod steps;
+mod table;
+
+use run::Frame;
+
+use crate::bound;
+use crate::preprocess::Reduced;
+use crate::problem::{Objective, Problem, Scope};
+use crate::search::{Race, SearchContext, Stats};
+use crate::solve::dp::{self, Incumbent, Setting, linearized};
+use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+
+const NAME: &str = "dp:positions";
+
+/// The dynamic program over positions, for [`Scope::Acyclic`] and the throughput, on narrow graphs of however many ideals.
+///
+/// Its bound knows no memory limits. Each level has half the cells' size of the one before, and takes as many times longer as there are
+/// pairs of positions where chains below the best split can be; it ends once smaller cells show no more. Splits are the best ones
+/// along the orders in which its chains have the units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PositionDp;
+
+impl Solver for PositionDp {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Heuristic
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        dp::supports(NAME, problem)?;
+        takes(problem)
+    }
+
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        let reduced = Reduced::new(problem);
+        let setting = Setting::new(problem, &reduced);
+        let mut race = Race::new(bound::work(&reduced), BoundSource::Work, cx);
+        let mut stats = Stats::default();
+        stats.set("units", reduced.unit_count() as f64);
+        self.run(&setting, &mut race, &mut stats);
+        let (best, value, source) = race.finish();
+        let bound = LowerBound { value, scope: Scope::Acyclic, source };
+        let outcome = match best {
+            Some((objective, split)) => Outcome::found(setting.lift(&split, objective), objective, bound),
+            None => Outcome::Unknown { bound: Some(bound) },
+        };
+        Ok(Run { outcome, stats })
+    }
+}
+
+impl PositionDp {
+    fn run(&self, setting: &Setting, race: &mut Race<Incumbent, BoundSource>, stats: &mut Stats) {
+        if race.objective().is_none()
+            && let Some(first) = linearized::best_of_orders(setting, ORDERS, ORDERS, race.bound(), race.cx)
+        {
+            race.offer(first.objective(), first);
+        }
+        if let Some(frame) = Frame::new(setting, race.cx).filter(|_| !race.is_done()) {
+            frame.run(race, stats);
+        }
+    }
+}
+
+/// Whether it takes a problem that the ideal DP takes.
+pub fn takes(problem: &Problem) -> Result<(), Unsupported> {
+    let spec = &problem.spec;
+    let reason = if spec.objective != Objective::Throughput {
+        "it minimises the largest load alone; use dp, or objective throughput"
+    } else if spec.replication.is_some() {
+        "it does not replicate stages; use dp, or ask for no replication"
+    } else if spec.interconnect.is_some() {
+        "it knows no servers; use dp, or ask for no interconnect"
+    } else {
+        return Ok(());
+    };
+    Err(Unsupported { solver: NAME.into(), reason: reason.into() })
+}
+
+/// Orders of linearized DP for the first split.
+const ORDERS: usize = 4;

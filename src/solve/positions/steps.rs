@@ -1,0 +1,116 @@
+//! The sets that a stage can be, unit by unit: each unit lies in an earlier stage, in this one, or in a later one.
+
+use crate::preprocess::{Reduced, Unordered};
+use crate::search::SearchContext;
+use crate::solve::certify::pricing::{Network, Resource, Sweep, Width, narrowest};
+
+/// Where a unit lies, beside later stages.
+pub const EARLIER: u8 = 0;
+pub const INSIDE: u8 = 1;
+
+/// One way to reach a state.
+#[derive(Debug, Clone, Copy)]
+pub struct Arc {
+    /// The state before.
+    pub from: u32,
+    /// Where the step's unit lies.
+    pub side: u8,
+    /// What it adds to the load.
+    pub load: f64,
+}
+
+/// One unit more, or a helper variable. Its states are the joint values of all variables so far that still matter.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The unit, unless it is a helper.
+    pub unit: Option<usize>,
+    /// The arcs, by the state that they lead to.
+    arcs: Vec<Arc>,
+    /// Where the arcs of each state begin, and where those of the last one end.
+    begins: Vec<u32>,
+}
+
+impl Step {
+    /// How many states it leads to.
+    pub fn state_count(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    /// The states that it leads to, each with its arcs.
+    pub fn states(&self) -> impl Iterator<Item = &[Arc]> {
+        (0..self.state_count()).map(|state| self.arcs_into(state))
+    }
+
+    /// The arcs into a state.
+    pub fn arcs_into(&self, state: usize) -> &[Arc] {
+        &self.arcs[self.begins[state] as usize..self.begins[state + 1] as usize]
+    }
+}
+
+/// The steps to all stages that one kind of device can hold, whatever their load.
+#[derive(Debug, Clone)]
+pub struct Steps {
+    /// One for each unit and helper variable.
+    pub steps: Vec<Step>,
+}
+
+impl Steps {
+    /// The steps for devices of this kind, whose stages have this load; `None` where the graph is too wide, or `cx` says to stop.
+    pub fn new(unordered: &Unordered, (kind, load): (usize, &Resource), cx: &SearchContext) -> Option<Self> {
+        let times = &unordered.units.kinds[kind].times;
+        let ordered = |pins: usize| {
+            let loads = std::slice::from_ref(load);
+            let network = Network::<1>::new(unordered, &|u| times[u].is_some(), loads, pins);
+            (narrowest(&network), network)
+        };
+        let narrower = |(a, _): &((f64, _), _), (b, _): &((f64, _), _)| a.0.total_cmp(&b.0);
+        let ((_, order), network) = PINS.into_iter().map(ordered).min_by(narrower)?;
+        let is_over = &mut |arcs: usize| cx.should_stop_after(1 + arcs * STEPS_PER_ARC);
+        let sweep = Sweep::watched(&network, &order, WIDTH, is_over)?;
+        Some(Self::of(&sweep, unordered.units.unit_count()))
+    }
+
+    /// The steps of a sweep, without the states that lead nowhere.
+    fn of(sweep: &Sweep<1>, units: usize) -> Self {
+        let count = |at: usize| at.checked_sub(1).map_or(1, |before| sweep.steps[before].states.len());
+        let mut number: Vec<Option<u32>> = vec![Some(0); count(sweep.steps.len())];
+        let mut steps = Vec::with_capacity(sweep.steps.len());
+        for (at, step) in sweep.steps.iter().enumerate().rev() {
+            let live: Vec<_> =
+                step.states.iter().zip(&number).filter_map(|(arcs, number)| number.map(|_| arcs)).collect();
+            let mut before = vec![None; count(at)];
+            live.iter().copied().flatten().for_each(|arc| before[arc.from] = Some(0));
+            before.iter_mut().flatten().zip(0..).for_each(|(number, next)| *number = next);
+            let mut begins = vec![0];
+            let mut arcs = Vec::new();
+            for into in live {
+                let arc = |arc: &crate::solve::certify::pricing::Arc<1>| {
+                    Some(Arc { from: before[arc.from]?, side: arc.value, load: arc.used[0] })
+                };
+                arcs.extend(into.iter().filter_map(arc));
+                begins.push(arcs.len() as u32);
+            }
+            steps.push(Step { unit: Some(step.variable).filter(|&v| v < units), arcs, begins });
+            number = before;
+        }
+        steps.reverse();
+        Self { steps }
+    }
+}
+
+/// The piece of the load of a kind's devices that weighs compute most: no load is below it.
+pub fn leading_load(units: &Reduced, kind: usize) -> Resource {
+    let compute = |load: &Resource| load.unit.iter().sum::<f64>();
+    let pieces = Resource::of(units, &units.kinds[kind]).into_iter().filter(|load| load.capacity.is_none());
+    let heavier = |a: Resource, b: Resource| if compute(&b) > compute(&a) { b } else { a };
+    pieces.reduce(heavier).unwrap_or_else(|| Resource::unused(units))
+}
+
+/// What is tried for the most pins of a net without a hub.
+const PINS: [usize; 4] = [2, 3, 4, 6];
+
+/// How wide a graph may be.
+const WIDTH: Width = Width { states: 1 << 16, arcs_into_one: usize::MAX, arcs: 1 << 20 };
+
+/// Steps of the run's turn that it takes to find an arc.
+const STEPS_PER_ARC: usize = 8;

@@ -1,0 +1,303 @@
+//! The least load of a stage between given positions.
+
+use super::measure::{Measure, Window, width};
+use super::reach::{Block, Reach, shift};
+use super::steps::{Arc, Step, Steps};
+use crate::search::{SearchContext, Stopped};
+
+/// The least loads of stages that begin in one window and end in another.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub begin: Window,
+    pub end: Window,
+    /// Infinity where there is no stage.
+    least: Vec<f64>,
+}
+
+impl Table {
+    /// The least loads of the stages with this end, by begin.
+    pub fn row(&self, end: usize) -> &[f64] {
+        let columns = width(&self.begin);
+        &self.least[(end - self.end.start()) * columns..][..columns]
+    }
+}
+
+/// The dynamic program over the stages of one kind of device.
+pub struct Program<'a> {
+    steps: &'a Steps,
+    measure: &'a Measure,
+    reach: Reach,
+}
+
+/// What a program takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Sums of an entry and an arc.
+    pub sums: usize,
+    /// The most bytes at a time.
+    pub bytes: usize,
+}
+
+impl<'a> Program<'a> {
+    /// The stages of at most `most` load.
+    pub fn new(steps: &'a Steps, measure: &'a Measure, most: f64) -> Self {
+        Self { steps, measure, reach: Reach::new(steps, measure, most) }
+    }
+
+    /// What the table between two windows takes.
+    ///
+    /// # Errors
+    /// `cx` says to stop.
+    pub fn effort(&self, windows: [&Window; 2], cx: &SearchContext) -> Result<Effort, Stopped> {
+        let mut effort = Effort::default();
+        for (at, step) in self.steps.steps.iter().enumerate() {
+            let blocks = self.reach.blocks(at, windows);
+            effort.sums += step.states().zip(&blocks).map(|(arcs, block)| arcs.len() * block.area()).sum::<usize>();
+            effort.bytes = effort.bytes.max(BYTES * blocks.iter().map(Block::area).sum::<usize>());
+            if cx.is_over_after(1 + blocks.len() * SUMS_PER_STATE / SUMS_PER_STEP) {
+                return Err(Stopped);
+            }
+        }
+        Ok(effort)
+    }
+
+    /// The least loads of the stages that begin and end within two windows.
+    ///
+    /// # Errors
+    /// `cx` says to stop.
+    pub fn table(&self, windows: [&Window; 2], cx: &SearchContext) -> Result<Table, Stopped> {
+        let last = self.fill(windows, cx, &mut |_| {})?;
+        let [begin, end] = windows;
+        let columns = width(begin);
+        let mut least = vec![f64::INFINITY; columns * width(end)];
+        for (row, end) in least.chunks_exact_mut(columns).zip(end.clone()) {
+            for (entry, begin) in row.iter_mut().zip(begin.clone()) {
+                *entry = last.least(0, begin as i64, end as i64);
+            }
+        }
+        Ok(Table { begin: begin.clone(), end: end.clone(), least })
+    }
+
+    /// Where each unit lies beside a stage of least load between two positions; `None` where there is no stage.
+    ///
+    /// # Errors
+    /// `cx` says to stop.
+    pub fn sides(&self, [begin, end]: [usize; 2], cx: &SearchContext) -> Result<Option<Vec<u8>>, Stopped> {
+        let mut layers = vec![Layer::first()];
+        self.fill([&(begin..=begin), &(end..=end)], cx, &mut |layer| layers.push(layer.clone()))?;
+        let mut sides = vec![0; self.measure.of.len()];
+        let (mut state, mut begin, mut end) = (0, begin as i64, end as i64);
+        for (at, step) in self.steps.steps.iter().enumerate().rev() {
+            let least = layers[at + 1].least(state, begin, end);
+            let source = |arc: &Arc| {
+                let [first, last] = shift(step, arc.side, self.measure);
+                let before = (arc.from as usize, begin - first, end - last);
+                let known = layers[at].least(before.0, before.1, before.2);
+                (known.is_finite() && known + arc.load == least).then_some((before, arc.side))
+            };
+            let Some((before, side)) = step.arcs_into(state).iter().find_map(source) else { return Ok(None) };
+            if let Some(u) = step.unit {
+                sides[u] = side;
+            }
+            (state, begin, end) = before;
+        }
+        Ok(Some(sides))
+    }
+
+    /// Fills one layer after another; `seen` sees each, and the last one is returned.
+    fn fill(&self, windows: [&Window; 2], cx: &SearchContext, seen: &mut dyn FnMut(&Layer)) -> Result<Layer, Stopped> {
+        let (mut before, mut layer) = (Layer::first(), Layer::first());
+        for (at, step) in self.steps.steps.iter().enumerate() {
+            std::mem::swap(&mut before, &mut layer);
+            layer.clear(self.reach.blocks(at, windows));
+            let sums = self.lower_all(step, &before, &mut layer);
+            seen(&layer);
+            if cx.is_over_after(1 + (sums + SUMS_PER_STATE * layer.blocks.len()) / SUMS_PER_STEP) {
+                return Err(Stopped);
+            }
+        }
+        Ok(layer)
+    }
+
+    /// Lowers the entries after a step to what its arcs lead to; how many sums that takes.
+    fn lower_all(&self, step: &Step, before: &Layer, after: &mut Layer) -> usize {
+        let mut sums = 0;
+        for (arcs, block) in step.states().zip(&after.blocks).filter(|(_, block)| block.area() > 0) {
+            for arc in arcs {
+                let source = (&before.blocks[arc.from as usize], &before.entries[..]);
+                let through = (shift(step, arc.side, self.measure), arc.load);
+                sums += lower((block, &mut after.entries), source, through);
+            }
+        }
+        sums
+    }
+}
+
+/// The least loads in all states after a step.
+#[derive(Debug, Clone)]
+struct Layer {
+    blocks: Vec<Block>,
+    entries: Vec<f64>,
+}
+
+impl Layer {
+    /// Before the first step there is one state, and nothing in it.
+    fn first() -> Self {
+        Self { blocks: vec![Block::START], entries: vec![0.0] }
+    }
+
+    /// No loads in these blocks.
+    fn clear(&mut self, blocks: Vec<Block>) {
+        self.entries.clear();
+        self.entries.resize(blocks.iter().map(Block::area).sum(), f64::INFINITY);
+        self.blocks = blocks;
+    }
+
+    /// The least load in a state where the stage begins and ends here.
+    fn least(&self, state: usize, begin: i64, end: i64) -> f64 {
+        self.blocks[state].entry(begin, end).map_or(f64::INFINITY, |at| self.entries[at])
+    }
+}
+
+/// Lowers the entries of a block to those of another one, moved by so many cells and with so much more load; how many.
+fn lower(
+    (block, entries): (&Block, &mut [f64]),
+    (source, known): (&Block, &[f64]),
+    ([first, last], load): ([i64; 2], f64),
+) -> usize {
+    let begin = block.begin.meet(source.begin.moved(first));
+    let end = block.end.meet(source.end.moved(last));
+    let columns = begin.len();
+    for row in end.low..=end.high {
+        let (Some(to), Some(from)) = (block.entry(begin.low, row), source.entry(begin.low - first, row - last)) else {
+            return 0;
+        };
+        for (entry, &known) in entries[to..to + columns].iter_mut().zip(&known[from..from + columns]) {
+            // No entry is NaN, and this is one instruction where `min` takes several.
+            *entry = if known + load < *entry { known + load } else { *entry };
+        }
+    }
+    columns * end.len()
+}
+
+/// Bytes of an entry, before a step and after it.
+const BYTES: usize = 2 * size_of::<f64>();
+
+/// Sums that count as a step of the run's turn, and as the work for a state.
+const SUMS_PER_STEP: usize = 128;
+const SUMS_PER_STATE: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::steps::{EARLIER, INSIDE, leading_load};
+    use super::*;
+    use crate::preprocess::{Reduced, Unordered};
+    use crate::problem::{Problem, ProblemSpec, Scope};
+    use crate::solve::certify::pricing::Resource;
+    use crate::solve::certify::samples::instances;
+
+    /// A kind's program on a small graph.
+    struct Small {
+        units: Reduced,
+        load: Resource,
+        steps: Steps,
+        measure: Measure,
+    }
+
+    impl Small {
+        fn new(problem: &Problem, kind: usize, cells: usize) -> Self {
+            let units = Reduced::new(problem);
+            let load = leading_load(&units, kind);
+            let steps = Steps::new(&Unordered::in_order(units.clone()), (kind, &load), &SearchContext::new()).unwrap();
+            let work: Vec<f64> = (0..units.unit_count()).map(|u| load.unit[u].min(9.0) + 0.25).collect();
+            let measure = Measure::new(&work, &steps, cells);
+            for ideal in ideals(&units) {
+                let [low, high] = measure.work(&(measure.position(&ideal)..=measure.position(&ideal)));
+                let exact: f64 = ideal.iter().map(|&u| work[u]).sum();
+                assert!(low <= exact + 1e-9 && exact <= high + 1e-9, "{low}, {exact}, {high}");
+                let window = measure.window([exact, exact]).unwrap();
+                assert!(window.contains(&measure.position(&ideal)), "{window:?}");
+            }
+            Self { units, load, steps, measure }
+        }
+
+        /// The load of a set; `None` where the kind cannot hold it.
+        fn load(&self, kind: usize, set: &[usize]) -> Option<f64> {
+            let times = &self.units.kinds[kind].times;
+            let mut sum = set.iter().try_fold(0.0, |sum, &u| times[u].map(|_| sum + self.load.unit[u]))?;
+            for (e, net) in self.units.nets.iter().enumerate() {
+                let inside = net.pins.iter().filter(|&&u| set.contains(&(u as usize))).count();
+                if 0 < inside && inside < net.pins.len() {
+                    let has_source = set.contains(&(net.source as usize));
+                    sum += if has_source { self.load.net_out[e] } else { self.load.net_in[e] };
+                }
+            }
+            Some(sum)
+        }
+    }
+
+    impl Measure {
+        fn position(&self, ideal: &[usize]) -> usize {
+            ideal.iter().map(|&u| self.of[u] as usize).sum()
+        }
+    }
+
+    fn ideals(units: &Reduced) -> Vec<Vec<usize>> {
+        let n = units.unit_count();
+        let sets = (0..1u32 << n).map(|bits| (0..n).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
+        sets.filter(|set| units.order.edges().all(|(a, b)| set.contains(&a) || !set.contains(&b))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn loads_are_the_least_of_all_pairs_of_ideals(
+            instance in instances(),
+            cells in 1..40usize,
+            (first, second) in ((0..30usize, 0..20usize), (0..30usize, 0..20usize)),
+            most in prop_oneof![Just(1e30), (3..30u32).prop_map(f64::from)],
+        ) {
+            let spec = ProblemSpec { scope: Scope::Acyclic, ..ProblemSpec::of(&instance) };
+            let problem = Problem::new(&instance, spec).unwrap();
+            for kind in 0..Reduced::new(&problem).kinds.len() {
+                let small = Small::new(&problem, kind, cells);
+                let program = Program::new(&small.steps, &small.measure, most);
+                let total = small.measure.total;
+                let window = |(start, more): (usize, usize)| start.min(total)..=(start + more).min(total);
+                let windows = [&window(first), &window(second)];
+                let cx = SearchContext::new();
+                let table = program.table(windows, &cx).unwrap();
+                let ideals = ideals(&small.units);
+                let stages: Vec<_> = ideals.iter().flat_map(|from| ideals.iter().map(move |to| (from, to)))
+                    .filter(|(from, to)| from.iter().all(|u| to.contains(u)))
+                    .map(|(from, to)| {
+                        let set: Vec<usize> = to.iter().copied().filter(|u| !from.contains(u)).collect();
+                        ([small.measure.position(from), small.measure.position(to)], small.load(kind, &set))
+                    })
+                    .collect();
+                for begin in windows[0].clone() {
+                    for end in windows[1].clone() {
+                        let loads = stages.iter().filter(|(ends, _)| *ends == [begin, end]).filter_map(|(_, load)| *load);
+                        let exact = loads.fold(f64::INFINITY, f64::min);
+                        let found = table.row(end)[begin - windows[0].start()];
+                        // What is above the most load need not be found.
+                        let is_same = found == exact || (found - exact).abs() <= 1e-9 * exact;
+                        prop_assert!(is_same || exact > most && found >= exact, "{found} for {exact} at {begin}, {end}");
+                        if found <= most {
+                            let sides = program.sides([begin, end], &cx).unwrap().expect("there is a stage");
+                            let those = |side: &[u8]| {
+                                (0..sides.len()).filter(|&u| side.contains(&sides[u])).collect::<Vec<usize>>()
+                            };
+                            let load = small.load(kind, &those(&[INSIDE])).unwrap();
+                            prop_assert!((load - found).abs() <= 1e-9 * found, "{sides:?}: {load}, not {found}");
+                            let ends = [those(&[EARLIER]), those(&[EARLIER, INSIDE])];
+                            prop_assert_eq!(ends.clone().map(|ideal| small.measure.position(&ideal)), [begin, end]);
+                            prop_assert!(ends.iter().all(|ideal| ideals.contains(ideal)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
