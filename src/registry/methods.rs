@@ -128,7 +128,7 @@ pub(super) const METHODS: &[Method] = &[
         name: "dp:positions",
         summary: "dynamic program over positions, which tells ideals apart by how much work is in them",
         scopes: &["acyclic"],
-        objectives: &["throughput"],
+        objectives: &["throughput", "step"],
         exact: false,
         anytime: true,
         limits: "a bound needs a narrow graph (a million steps between states) and knows no memory; no replication, no servers",

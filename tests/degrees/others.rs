@@ -13,8 +13,18 @@ use super::layers::piper;
 use super::{brute_force, layers, sample, spec, verified};
 
 /// Those that answer, beside `degrees`, in the order of the table.
-const TAKERS: [&str; 9] =
-    ["dpl", "brute-force", "greedy", "pipedream", "uniform", "single-device", "parmesan", "rannc", "slicegraph"];
+const TAKERS: [&str; 10] = [
+    "dpl",
+    "dp:positions",
+    "brute-force",
+    "greedy",
+    "pipedream",
+    "uniform",
+    "single-device",
+    "parmesan",
+    "rannc",
+    "slicegraph",
+];
 
 fn answer(name: &str, problem: &Problem) -> Outcome {
     let solver = registry::solver(name).expect("a method");

@@ -11,7 +11,7 @@ use crate::bound;
 use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Race, SearchContext, Stats, Verdict};
-use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool};
 
 const NAME: &str = "dp:plain";
 
@@ -57,7 +57,8 @@ impl Solver for PlainDp {
         let mut race = Race::new(bound, BoundSource::Work, cx);
         let mut stats = Stats::default();
         stats.set("units", reduced.unit_count() as f64);
-        let is_infeasible = self.run(&setting, &mut race, &mut stats);
+        // Who waits for a turn must not keep the threads of another search waiting.
+        let is_infeasible = in_pool(race.cx, || self.run(&setting, &mut race, &mut stats));
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {

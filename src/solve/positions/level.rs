@@ -58,6 +58,40 @@ pub struct Link {
     pub ends: [usize; 2],
 }
 
+/// Hops of one kind of stage between windows so near each other that one table for all is less work.
+#[derive(Debug)]
+struct Bundle<'w> {
+    stage: usize,
+    windows: [Window; 2],
+    hops: Vec<(Hop, [&'w Window; 2])>,
+}
+
+impl Bundle<'_> {
+    /// The windows of its hops and of one more.
+    fn hull(&self, windows: [&Window; 2]) -> [Window; 2] {
+        let hull = |a: &Window, b: &Window| *a.start().min(b.start())..=*a.end().max(b.end());
+        [hull(&self.windows[0], windows[0]), hull(&self.windows[1], windows[1])]
+    }
+}
+
+/// How many pairs of positions there are.
+fn area([begin, end]: [&Window; 2]) -> usize {
+    width(begin) * width(end)
+}
+
+/// The loads of each hop.
+struct Loads<'w> {
+    /// The windows of each hop and the number of its table, by the use from which it leads.
+    hops: Vec<(Hop, [&'w Window; 2], usize)>,
+    tables: Vec<Table>,
+}
+
+impl<'w> Loads<'w> {
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (Hop, [&'w Window; 2], &Table)> {
+        self.hops.iter().map(|&(hop, windows, number)| (hop, windows, &self.tables[number]))
+    }
+}
+
 /// What the chains show.
 #[derive(Debug, Clone)]
 pub struct Shown {
@@ -103,15 +137,38 @@ impl<'a> Level<'a> {
         hops(self.setting).into_iter().filter_map(open)
     }
 
+    /// The same in bundles.
+    fn bundles(&self) -> Vec<Bundle<'_>> {
+        let mut bundles: Vec<Bundle<'_>> = Vec::new();
+        for (hop, windows) in self.hops() {
+            let is_near = |bundle: &&mut Bundle| {
+                let together = area(bundle.hull(windows).each_ref());
+                bundle.stage == hop.stage && together <= area(bundle.windows.each_ref()) + area(windows)
+            };
+            match bundles.iter_mut().find(is_near) {
+                Some(bundle) => {
+                    bundle.windows = bundle.hull(windows);
+                    bundle.hops.push((hop, windows));
+                }
+                None => bundles.push(Bundle {
+                    stage: hop.stage,
+                    windows: windows.map(Window::clone),
+                    hops: vec![(hop, windows)],
+                }),
+            }
+        }
+        bundles
+    }
+
     /// What it takes.
     ///
     /// # Errors
     /// `cx` says to stop.
     pub fn effort(&self, cx: &SearchContext) -> Result<Effort, Stopped> {
         let mut all = Effort::default();
-        for (hop, windows) in self.hops() {
-            let one = self.program(hop.stage).effort(windows, cx)?;
-            let table = size_of::<f64>() * width(windows[0]) * width(windows[1]);
+        for Bundle { stage, windows, .. } in self.bundles() {
+            let one = self.program(stage).effort(windows.each_ref(), cx)?;
+            let table = size_of::<f64>() * area(windows.each_ref());
             all = Effort { sums: all.sums + one.sums, bytes: all.bytes.max(one.bytes) + table };
         }
         Ok(all)
@@ -122,12 +179,22 @@ impl<'a> Level<'a> {
     /// # Errors
     /// `cx` says to stop.
     pub fn run(&self, cx: &SearchContext) -> Result<Shown, Stopped> {
-        let table = |(hop, windows): (Hop, _)| Ok((hop, self.program(hop.stage).table(windows, cx)?));
-        let tables: Vec<(Hop, Table)> = self.hops().map(table).collect::<Result<_, _>>()?;
-        let (forth, back) = (self.forth(&tables), self.back(&tables));
+        let loads = self.loads(cx)?;
+        let (forth, back) = (self.forth(&loads), self.back(&loads));
         let least = back[0].first().copied().filter(|&least| least <= self.target);
-        let chain = least.map(|least| self.chain(&tables, &back, least)).unwrap_or_default();
+        let chain = least.map(|least| self.chain(&loads, &back, least)).unwrap_or_default();
         Ok(Shown { least, windows: self.open(&forth, &back), chain })
+    }
+
+    fn loads(&self, cx: &SearchContext) -> Result<Loads<'_>, Stopped> {
+        let mut loads = Loads { hops: Vec::new(), tables: Vec::new() };
+        for Bundle { stage, windows, hops } in self.bundles() {
+            let number = loads.tables.len();
+            loads.hops.extend(hops.into_iter().map(|(hop, windows)| (hop, windows, number)));
+            loads.tables.push(self.program(stage).table(windows.each_ref(), cx)?);
+        }
+        loads.hops.sort_by_key(|(hop, ..)| (hop.from, hop.to));
+        Ok(loads)
     }
 
     /// No load at some positions.
@@ -136,15 +203,16 @@ impl<'a> Level<'a> {
     }
 
     /// The least of the largest loads of chains from the start to each position, by use.
-    fn forth(&self, tables: &[(Hop, Table)]) -> Vec<Vec<f64>> {
+    fn forth(&self, loads: &Loads) -> Vec<Vec<f64>> {
         let mut forth = self.nothing();
         if let Some(start) = forth[0].first_mut() {
             *start = 0.0;
         }
-        for (hop, table) in tables {
+        for (hop, [begin, ends], table) in loads.iter() {
             let (before, after) = forth.split_at_mut(hop.to);
-            for (entry, end) in after[0].iter_mut().zip(table.end.clone()) {
-                let through = before[hop.from].iter().zip(table.row(end)).map(|(&known, &load)| known.max(load));
+            for (entry, end) in after[0].iter_mut().zip(ends.clone()) {
+                let row = table.row(end, begin);
+                let through = before[hop.from].iter().zip(row).map(|(&known, &load)| known.max(load));
                 *entry = through.fold(*entry, f64::min);
             }
         }
@@ -152,7 +220,7 @@ impl<'a> Level<'a> {
     }
 
     /// The same from each position to the end.
-    fn back(&self, tables: &[(Hop, Table)]) -> Vec<Vec<f64>> {
+    fn back(&self, loads: &Loads) -> Vec<Vec<f64>> {
         let mut back = self.nothing();
         for (entries, window) in back.iter_mut().zip(&self.windows) {
             if window.as_ref().is_some_and(|window| *window.end() == self.measure.total)
@@ -161,10 +229,11 @@ impl<'a> Level<'a> {
                 *end = 0.0;
             }
         }
-        for (hop, table) in tables.iter().rev() {
+        for (hop, [begin, ends], table) in loads.iter().rev() {
             let (before, after) = back.split_at_mut(hop.to);
-            for (&known, end) in after[0].iter().zip(table.end.clone()) {
-                for (entry, &load) in before[hop.from].iter_mut().zip(table.row(end)) {
+            for (&known, end) in after[0].iter().zip(ends.clone()) {
+                let row = table.row(end, begin);
+                for (entry, &load) in before[hop.from].iter_mut().zip(row) {
                     *entry = (*entry).min(known.max(load));
                 }
             }
@@ -184,17 +253,16 @@ impl<'a> Level<'a> {
     }
 
     /// A chain of no larger load than `least`.
-    fn chain(&self, tables: &[(Hop, Table)], back: &[Vec<f64>], least: f64) -> Vec<Link> {
+    fn chain(&self, loads: &Loads, back: &[Vec<f64>], least: f64) -> Vec<Link> {
         let mut chain = Vec::new();
         let (mut used, mut begin) = (0, 0);
         while begin < self.measure.total {
-            let onwards = |(hop, table): &(Hop, Table)| {
-                let column = begin - table.begin.start();
-                let value = |end: usize| table.row(end)[column].max(back[hop.to][end - table.end.start()]);
-                let end = table.end.clone().rev().find(|&end| end > begin && value(end) <= least)?;
+            let onwards = |(hop, [_, ends], table): (Hop, [&Window; 2], &Table)| {
+                let value = |end: usize| table.row(end, &(begin..=begin))[0].max(back[hop.to][end - ends.start()]);
+                let end = ends.clone().rev().find(|&end| end > begin && value(end) <= least)?;
                 Some((hop.to, Link { stage: hop.stage, ends: [begin, end] }))
             };
-            let Some((to, link)) = tables.iter().filter(|(hop, _)| hop.from == used).find_map(onwards) else {
+            let Some((to, link)) = loads.iter().filter(|(hop, ..)| hop.from == used).find_map(onwards) else {
                 return Vec::new();
             };
             chain.push(link);

@@ -25,7 +25,7 @@ use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::dp::{self, Incumbent, Setting, linearized};
-use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool};
 
 const NAME: &str = "dp:positions";
 
@@ -57,7 +57,7 @@ impl Solver for PositionDp {
         let mut race = Race::new(bound::work(&reduced), BoundSource::Work, cx);
         let mut stats = Stats::default();
         stats.set("units", reduced.unit_count() as f64);
-        self.run(&setting, &mut race, &mut stats);
+        in_pool(race.cx, || self.run(&setting, &mut race, &mut stats));
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {

@@ -8,17 +8,17 @@ use crate::search::{SearchContext, Stopped};
 /// The least loads of stages that begin in one window and end in another.
 #[derive(Debug, Clone)]
 pub struct Table {
-    pub begin: Window,
-    pub end: Window,
-    /// Infinity where there is no stage.
+    begin: Window,
+    end: Window,
+    /// By end, then begin. Infinity where there is no stage.
     least: Vec<f64>,
 }
 
 impl Table {
-    /// The least loads of the stages with this end, by begin.
-    pub fn row(&self, end: usize) -> &[f64] {
-        let columns = width(&self.begin);
-        &self.least[(end - self.end.start()) * columns..][..columns]
+    /// The least loads of the stages with this end that begin in a part of the window, by begin.
+    pub fn row(&self, end: usize, begin: &Window) -> &[f64] {
+        let first = (end - self.end.start()) * width(&self.begin) + begin.start() - self.begin.start();
+        &self.least[first..][..width(begin)]
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
                     for end in windows[1].clone() {
                         let loads = stages.iter().filter(|(ends, _)| *ends == [begin, end]).filter_map(|(_, load)| *load);
                         let exact = loads.fold(f64::INFINITY, f64::min);
-                        let found = table.row(end)[begin - windows[0].start()];
+                        let found = table.row(end, &(begin..=begin))[0];
                         // What is above the most load need not be found.
                         let is_same = found == exact || (found - exact).abs() <= 1e-9 * exact;
                         prop_assert!(is_same || exact > most && found >= exact, "{found} for {exact} at {begin}, {end}");
