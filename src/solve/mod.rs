@@ -103,6 +103,18 @@ fn refuse_recomputation(solver: &str, problem: &Problem) -> Result<(), Unsupport
     Err(Unsupported { solver: solver.into(), reason })
 }
 
+/// Refuses replicas of stages and servers on behalf of solvers that know neither.
+fn refuse_replicas_and_servers(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    let reason = if problem.spec.replication.is_some() {
+        "it does not replicate stages; use the ideal DP (dp), or ask for no replication"
+    } else if problem.spec.interconnect.is_some() {
+        "it knows no servers; use the ideal DP (dp), or ask for no interconnect"
+    } else {
+        return Ok(());
+    };
+    Err(Unsupported { solver: solver.into(), reason: reason.into() })
+}
+
 /// A fault: not a limit, not an infeasible problem.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

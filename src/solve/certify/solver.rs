@@ -5,7 +5,7 @@ use super::proof::Proof;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
-use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
+use crate::solve::{in_pool, refuse_recomputation, refuse_replicas_and_servers, refuse_sharding};
 
 /// Exact search for splits whose devices need no order: branch and price.
 ///
@@ -73,17 +73,10 @@ fn refusal(reason: &str) -> Unsupported {
 pub fn takes(problem: &Problem) -> Result<(), Unsupported> {
     refuse_sharding(Certify.name(), problem)?;
     refuse_recomputation(Certify.name(), problem)?;
-    let spec = &problem.spec;
-    if spec.objective != Objective::Throughput {
+    if problem.spec.objective != Objective::Throughput {
         return Err(refusal(
             "it minimises the largest load alone; use brute-force on tiny graphs, or objective throughput",
         ));
     }
-    if spec.replication.is_some() {
-        return Err(refusal("it does not replicate stages; use the ideal DP (dp), or ask for no replication"));
-    }
-    if spec.interconnect.is_some() {
-        return Err(refusal("it knows no servers; use the ideal DP (dp), or ask for no interconnect"));
-    }
-    Ok(())
+    refuse_replicas_and_servers(Certify.name(), problem)
 }

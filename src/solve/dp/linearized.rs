@@ -13,7 +13,7 @@ use super::relaxation::{Front, Relaxation};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting};
 use crate::bound;
-use crate::solve::{SearchContext, Stopped};
+use crate::search::{Race, SearchContext, Stopped};
 
 /// The best split over `count` orders; stops early once it meets `bound`, or `patience` orders bring nothing better.
 pub fn best_of_orders(
@@ -52,6 +52,18 @@ pub fn best_of_orders(
     }
     best
 }
+
+/// Offers the best split over a few orders where none is known.
+pub fn offer_first<O>(setting: &Setting, race: &mut Race<Incumbent, O>) {
+    if race.objective().is_none()
+        && let Some(first) = best_of_orders(setting, FEW_ORDERS, FEW_ORDERS, race.bound(), race.cx)
+    {
+        race.offer(first.objective(), first);
+    }
+}
+
+/// Orders for a first split that others better.
+const FEW_ORDERS: usize = 4;
 
 /// The best split of `order` into intervals with an objective below `upper`. Where there are servers, `flat` prices
 /// their nets, and the intervals are the best of some. `None` also where a limit comes first.

@@ -84,11 +84,7 @@ impl PlainDp {
     fn run(&self, setting: &Setting, race: &mut Race<Incumbent, BoundSource>, stats: &mut Stats) -> bool {
         let most = self.max_ideals.min(MOST_BYTES / (setting.reduced.unit_count() / 8 + BYTES_PER_IDEAL));
         let lattice = Lattice::new(&setting.reduced.order, most.min(race.cx.memory_left() / BYTES_PER_IDEAL), race.cx);
-        if race.objective().is_none()
-            && let Some(first) = linearized::best_of_orders(setting, ORDERS, ORDERS, race.bound(), race.cx)
-        {
-            race.offer(first.objective(), first);
-        }
+        linearized::offer_first(setting, race);
         if setting.loads.is_step() {
             raise_by_load(setting, race);
         }
@@ -192,9 +188,6 @@ impl Steps {
 /// What an ideal takes beside its units, with its edges and chains, in bytes; and what all of them may take.
 const BYTES_PER_IDEAL: usize = 256;
 const MOST_BYTES: usize = 1 << 29;
-
-/// Orders of linearized DP for the first split.
-const ORDERS: usize = 4;
 
 /// How far from the bound to the best split the first target lies.
 const FIRST_PART: f64 = 1.0 / 16.0;

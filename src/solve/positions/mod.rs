@@ -25,7 +25,10 @@ use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::dp::{self, Incumbent, Setting, linearized};
-use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool};
+use crate::solve::{
+    BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool,
+    refuse_replicas_and_servers,
+};
 
 const NAME: &str = "dp:positions";
 
@@ -70,11 +73,7 @@ impl Solver for PositionDp {
 
 impl PositionDp {
     fn run(&self, setting: &Setting, race: &mut Race<Incumbent, BoundSource>, stats: &mut Stats) {
-        if race.objective().is_none()
-            && let Some(first) = linearized::best_of_orders(setting, ORDERS, ORDERS, race.bound(), race.cx)
-        {
-            race.offer(first.objective(), first);
-        }
+        linearized::offer_first(setting, race);
         if let Some(frame) = Frame::new(setting, race.cx).filter(|_| !race.is_done()) {
             frame.run(race, stats);
         }
@@ -83,18 +82,9 @@ impl PositionDp {
 
 /// Whether it takes a problem that the ideal DP takes.
 pub fn takes(problem: &Problem) -> Result<(), Unsupported> {
-    let spec = &problem.spec;
-    let reason = if spec.objective != Objective::Throughput {
-        "it minimises the largest load alone; use dp, or objective throughput"
-    } else if spec.replication.is_some() {
-        "it does not replicate stages; use dp, or ask for no replication"
-    } else if spec.interconnect.is_some() {
-        "it knows no servers; use dp, or ask for no interconnect"
-    } else {
-        return Ok(());
-    };
-    Err(Unsupported { solver: NAME.into(), reason: reason.into() })
+    if problem.spec.objective != Objective::Throughput {
+        let reason = "it minimises the largest load alone; use dp, or objective throughput".into();
+        return Err(Unsupported { solver: NAME.into(), reason });
+    }
+    refuse_replicas_and_servers(NAME, problem)
 }
-
-/// Orders of linearized DP for the first split.
-const ORDERS: usize = 4;

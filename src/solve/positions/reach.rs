@@ -95,7 +95,7 @@ impl Block {
     }
 }
 
-/// What each state after each step has reached, and what is yet to come of it.
+/// What each state after so many steps has reached, and what is yet to come of it.
 #[derive(Debug)]
 pub struct Reach {
     reached: Vec<Vec<Extent>>,
@@ -126,13 +126,11 @@ impl Reach {
             rest.push(before);
         }
         rest.reverse();
-        reached.remove(0);
-        rest.remove(0);
         Self { reached, rest, most: most * ROOM }
     }
 
-    /// The blocks of the states after a step, for stages that begin and end within these windows.
-    pub fn blocks(&self, step: usize, [begin, end]: [&Window; 2]) -> Vec<Block> {
+    /// The blocks of the states after so many steps, for stages that begin and end within these windows.
+    pub fn blocks(&self, steps: usize, [begin, end]: [&Window; 2]) -> Vec<Block> {
         let mut at = 0;
         let block = |(reached, rest): (&Extent, &Extent)| {
             let mut block = Block {
@@ -146,7 +144,7 @@ impl Reach {
             at += block.area();
             block
         };
-        self.reached[step].iter().zip(&self.rest[step]).map(block).collect()
+        self.reached[steps].iter().zip(&self.rest[steps]).map(block).collect()
     }
 }
 

@@ -2,20 +2,22 @@
 
 use super::level::{Level, Link, Windows, by_work, meet};
 use super::measure::Measure;
-use super::steps::{EARLIER, INSIDE, Steps, leading_load};
+use super::steps::{EARLIER, INSIDE, Steps};
 use super::table::Program;
+use crate::bound::Shares;
 use crate::preprocess::Unordered;
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::BoundSource;
-use crate::solve::certify::pricing::Resource;
 use crate::solve::dp::{Incumbent, Setting, linearized};
 
 /// What a run looks at.
 pub struct Frame<'a> {
     setting: &'a Setting<'a>,
-    /// By kind of device: the load that is counted, and the steps to its stages.
-    kinds: Vec<(Resource, Steps)>,
-    /// The least load of each unit on any kind of device.
+    /// The steps to the stages of each kind of device.
+    steps: Vec<Steps>,
+    /// The least load of each unit on each kind of device, by the same piece of it.
+    shares: Shares,
+    /// The same on any kind.
     work: Vec<f64>,
 }
 
@@ -23,28 +25,20 @@ impl<'a> Frame<'a> {
     /// The steps to the stages of each kind; `None` where the graph is too wide or does no work, or `cx` says to stop.
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Option<Self> {
         let units = Unordered::in_order(setting.reduced.clone());
-        let kind = |kind: usize| {
-            let load = leading_load(setting.reduced, kind);
-            let steps = Steps::new(&units, (kind, &load), cx)?;
-            Some((load, steps))
-        };
-        let kinds: Vec<(Resource, Steps)> = (0..setting.reduced.kinds.len()).map(kind).collect::<Option<_>>()?;
-        let mut frame = Self { setting, kinds, work: Vec::new() };
-        let least = |u: usize| (0..frame.kinds.len()).filter_map(|kind| frame.load(kind, u)).min_by(f64::total_cmp);
-        frame.work = (0..setting.reduced.unit_count()).map(|u| least(u).unwrap_or_default()).collect();
-        frame.work.iter().sum::<f64>().is_normal().then_some(frame)
-    }
-
-    /// The load of a unit alone, without its nets; `None` where the kind cannot hold it.
-    fn load(&self, kind: usize, u: usize) -> Option<f64> {
-        self.setting.reduced.kinds[kind].times[u].map(|_| self.kinds[kind].0.unit[u])
+        let kinds = 0..setting.reduced.kinds.len();
+        let steps = kinds.map(|kind| Steps::new(&units, kind, cx)).collect::<Option<_>>()?;
+        let shares = Shares::new(setting.reduced);
+        let work: Vec<f64> = (0..shares.unit_count()).map(|u| shares.least(u).unwrap_or_default()).collect();
+        let has_work = work.iter().sum::<f64>().is_normal();
+        has_work.then_some(Self { setting, steps, shares, work })
     }
 
     /// The most work that a stage of each kind can hold within a load.
     fn most_work(&self, load: f64) -> Vec<f64> {
         let part = |kind: usize| {
-            let of_unit = |u: usize| self.load(kind, u).map(|load| if load > 0.0 { self.work[u] / load } else { 0.0 });
-            (0..self.work.len()).filter_map(of_unit).fold(0.0, f64::max) * load
+            let shares = self.shares.kinds[kind].of.iter().zip(&self.work);
+            let parts = shares.filter_map(|(share, work)| share.filter(|&share| share > 0.0).map(|share| work / share));
+            parts.fold(0.0, f64::max) * load
         };
         self.setting.stages.iter().map(|stage| part(stage.kind)).collect()
     }
@@ -56,9 +50,8 @@ impl<'a> Frame<'a> {
         let (mut cells, mut last) = (FIRST_CELLS, 0.0);
         while !race.is_done() && cells <= MOST_CELLS {
             let target = race.last_target(race.objective().unwrap_or(self.setting.ceiling));
-            let measure = Measure::new(&self.work, &self.kinds[0].1, cells);
-            let steps = self.kinds.iter().map(|(_, steps)| steps);
-            let programs = steps.map(|steps| Program::new(steps, &measure, target)).collect();
+            let measure = Measure::new(&self.work, &self.steps[0], cells);
+            let programs = self.steps.iter().map(|steps| Program::new(steps, &measure, target)).collect();
             windows = meet(&windows, &by_work(self.setting, total, &self.most_work(target)));
             let level = Level::new(self.setting, &measure, (programs, target), &windows);
             let Ok(effort) = level.effort(race.cx) else { return };

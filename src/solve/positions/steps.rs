@@ -1,12 +1,14 @@
 //! The sets that a stage can be, unit by unit: each unit lies in an earlier stage, in this one, or in a later one.
 
+use crate::bound::leading_piece;
 use crate::preprocess::{Reduced, Unordered};
 use crate::search::SearchContext;
-use crate::solve::certify::pricing::{Network, Resource, Sweep, Width, narrowest};
+use crate::solve::certify::pricing::{self, Network, Resource, Sweep, Width, narrowest};
 
-/// Where a unit lies, beside later stages.
+pub use crate::solve::certify::pricing::INSIDE;
+
+/// Where a unit lies that is not [`INSIDE`] the stage and not in a later one.
 pub const EARLIER: u8 = 0;
-pub const INSIDE: u8 = 1;
 
 /// One way to reach a state.
 #[derive(Debug, Clone, Copy)]
@@ -55,18 +57,19 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The steps for devices of this kind, whose stages have this load; `None` where the graph is too wide, or `cx` says to stop.
-    pub fn new(unordered: &Unordered, (kind, load): (usize, &Resource), cx: &SearchContext) -> Option<Self> {
+    /// The steps for devices of this kind by the leading piece of their load; `None` where the graph is too wide, or `cx` says to
+    /// stop.
+    pub fn new(unordered: &Unordered, kind: usize, cx: &SearchContext) -> Option<Self> {
         let times = &unordered.units.kinds[kind].times;
+        let load = [leading_load(&unordered.units, kind)];
         let ordered = |pins: usize| {
-            let loads = std::slice::from_ref(load);
-            let network = Network::<1>::new(unordered, &|u| times[u].is_some(), loads, pins);
+            let network = Network::<1>::new(unordered, &|u| times[u].is_some(), &load, pins);
             (narrowest(&network), network)
         };
         let narrower = |(a, _): &((f64, _), _), (b, _): &((f64, _), _)| a.0.total_cmp(&b.0);
         let ((_, order), network) = PINS.into_iter().map(ordered).min_by(narrower)?;
         let is_over = &mut |arcs: usize| cx.should_stop_after(1 + arcs * STEPS_PER_ARC);
-        let sweep = Sweep::watched(&network, &order, WIDTH, is_over)?;
+        let sweep = Sweep::within(&network, &order, WIDTH, is_over)?;
         Some(Self::of(&sweep, unordered.units.unit_count()))
     }
 
@@ -84,9 +87,8 @@ impl Steps {
             let mut begins = vec![0];
             let mut arcs = Vec::new();
             for into in live {
-                let arc = |arc: &crate::solve::certify::pricing::Arc<1>| {
-                    Some(Arc { from: before[arc.from]?, side: arc.value, load: arc.used[0] })
-                };
+                let arc =
+                    |arc: &pricing::Arc<1>| Some(Arc { from: before[arc.from]?, side: arc.value, load: arc.used[0] });
                 arcs.extend(into.iter().filter_map(arc));
                 begins.push(arcs.len() as u32);
             }
@@ -100,10 +102,8 @@ impl Steps {
 
 /// The piece of the load of a kind's devices that weighs compute most: no load is below it.
 pub fn leading_load(units: &Reduced, kind: usize) -> Resource {
-    let compute = |load: &Resource| load.unit.iter().sum::<f64>();
-    let pieces = Resource::of(units, &units.kinds[kind]).into_iter().filter(|load| load.capacity.is_none());
-    let heavier = |a: Resource, b: Resource| if compute(&b) > compute(&a) { b } else { a };
-    pieces.reduce(heavier).unwrap_or_else(|| Resource::unused(units))
+    let costs = &units.kinds[kind];
+    Resource::of_piece(units, costs, &leading_piece(costs))
 }
 
 /// What is tried for the most pins of a net without a hub.

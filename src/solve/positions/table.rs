@@ -51,7 +51,7 @@ impl<'a> Program<'a> {
     pub fn effort(&self, windows: [&Window; 2], cx: &SearchContext) -> Result<Effort, Stopped> {
         let mut effort = Effort::default();
         for (at, step) in self.steps.steps.iter().enumerate() {
-            let blocks = self.reach.blocks(at, windows);
+            let blocks = self.reach.blocks(at + 1, windows);
             effort.sums += step.states().zip(&blocks).map(|(arcs, block)| arcs.len() * block.area()).sum::<usize>();
             effort.bytes = effort.bytes.max(BYTES * blocks.iter().map(Block::area).sum::<usize>());
             if cx.is_over_after(1 + blocks.len() * SUMS_PER_STATE / SUMS_PER_STEP) {
@@ -109,7 +109,7 @@ impl<'a> Program<'a> {
         let (mut before, mut layer) = (Layer::first(), Layer::first());
         for (at, step) in self.steps.steps.iter().enumerate() {
             std::mem::swap(&mut before, &mut layer);
-            layer.clear(self.reach.blocks(at, windows));
+            layer.clear(self.reach.blocks(at + 1, windows));
             let sums = self.lower_all(step, &before, &mut layer);
             seen(&layer);
             if cx.is_over_after(1 + (sums + SUMS_PER_STATE * layer.blocks.len()) / SUMS_PER_STEP) {
@@ -210,7 +210,7 @@ mod tests {
         fn new(problem: &Problem, kind: usize, cells: usize) -> Self {
             let units = Reduced::new(problem);
             let load = leading_load(&units, kind);
-            let steps = Steps::new(&Unordered::in_order(units.clone()), (kind, &load), &SearchContext::new()).unwrap();
+            let steps = Steps::new(&Unordered::in_order(units.clone()), kind, &SearchContext::new()).unwrap();
             let work: Vec<f64> = (0..units.unit_count()).map(|u| load.unit[u].min(9.0) + 0.25).collect();
             let measure = Measure::new(&work, &steps, cells);
             for ideal in ideals(&units) {

@@ -3,7 +3,7 @@
 use super::lattice::{MOST_CELLS, cell_of};
 use super::network::Network;
 use super::order::narrow;
-use super::sweep::{Cells, End, LOAD, Limit, MEMORY, Sweep, Tables, Width};
+use super::sweep::{Cells, End, LOAD, Limit, MEMORY, Sweep, Tables};
 use super::{Priced, PricedSet, ROOM};
 
 /// Prices the sets of one kind of device by a [`Sweep`].
@@ -29,7 +29,7 @@ impl LinePricer {
     /// unit takes time, or where too many variables depend on one another in every order tried.
     pub fn new(network: &Network<2>, times: &[f64], memory: Option<f64>) -> Option<Self> {
         let memory = memory.map(|capacity| Memory { capacity, cells: MEMORY_CELLS });
-        Some(Self::of(Sweep::new(network, &narrow(network), Width::OF_TABLES)?, cell_of(times)?, memory))
+        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, memory))
     }
 
     fn of(sweep: Sweep<2>, cell: f64, memory: Option<Memory>) -> Self {

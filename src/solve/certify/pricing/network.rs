@@ -6,6 +6,7 @@
 //! *hub*, a variable that says whether the net lies outside, inside or is cut: then each pin has a factor with the hub
 //! alone, and the graph stays narrow however many pins there are.
 
+use crate::cost::Piece;
 use crate::graph::order_graph::OrderGraph;
 use crate::preprocess::{KindCosts, Net, Reduced, Unordered, joint};
 use crate::problem::{fits, most_bytes};
@@ -36,16 +37,20 @@ impl Resource {
         Self { unit: vec![0.0; units.unit_count()], net_out: nets.clone(), net_in: nets, capacity: None }
     }
 
-    /// Everything that limits the sets of a device of this kind.
-    pub fn of(units: &Reduced, kind: &KindCosts) -> Vec<Self> {
+    /// A piece of the load of a device of this kind.
+    pub fn of_piece(units: &Reduced, kind: &KindCosts, piece: &Piece) -> Self {
         let terms = |u: usize| kind.terms(u).map(|terms| joint(&terms)).unwrap_or_default();
-        let piece = |piece: &crate::cost::Piece| Self {
+        Self {
             unit: (0..units.unit_count()).map(|u| piece.value(&terms(u))).collect(),
             net_out: kind.transfers.iter().map(|transfer| piece.comm_out * transfer).collect(),
             net_in: kind.transfers.iter().map(|transfer| piece.comm_in * transfer).collect(),
             capacity: None,
-        };
-        let mut all: Vec<Self> = kind.pieces.iter().map(piece).collect();
+        }
+    }
+
+    /// Everything that limits the sets of a device of this kind.
+    pub fn of(units: &Reduced, kind: &KindCosts) -> Vec<Self> {
+        let mut all: Vec<Self> = kind.pieces.iter().map(|piece| Self::of_piece(units, kind, piece)).collect();
         if let Some(limit) = kind.memory_limit
             && !fits(kind.memory.iter().sum(), Some(limit))
         {

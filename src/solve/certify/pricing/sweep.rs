@@ -100,18 +100,18 @@ pub struct Width {
 
 impl Width {
     /// As wide as tables of all loads may be.
-    pub const OF_TABLES: Self = Self { states: 1 << 8, arcs_into_one: 1 << 6, arcs: usize::MAX };
+    const OF_TABLES: Self = Self { states: 1 << 8, arcs_into_one: 1 << 6, arcs: usize::MAX };
 }
 
 impl<const D: usize> Sweep<D> {
     /// The steps of `network` in this order of its variables; `None` where too many variables are tied to later ones. What
     /// they consume has yet to be [counted](Self::counted).
-    pub fn new(network: &Network<D>, order: &[usize], width: Width) -> Option<Self> {
-        Self::watched(network, order, width, &mut |_| false)
+    pub fn new(network: &Network<D>, order: &[usize]) -> Option<Self> {
+        Self::within(network, order, Width::OF_TABLES, &mut |_| false)
     }
 
-    /// The same; `None` also where `is_over`, which is told how many arcs each step has, says so.
-    pub fn watched(
+    /// The same where they may be so wide; `None` also where `is_over`, which is told how many arcs each step has, says so.
+    pub fn within(
         network: &Network<D>,
         order: &[usize],
         width: Width,

@@ -3,9 +3,7 @@
 use rand::{Rng, RngExt};
 
 use super::super::assignment::{Assignment, Setting};
-use super::super::pricing::{
-    End, INSIDE, LOAD, Limit, MEMORY, Network, Resource, Sweep, Tables, Width, cell_of, narrow,
-};
+use super::super::pricing::{End, INSIDE, LOAD, Limit, MEMORY, Network, Resource, Sweep, Tables, cell_of, narrow};
 use crate::preprocess::KindCosts;
 use crate::problem::{Objective, Scope, fits};
 use crate::solve::dp::loads::objective;
@@ -90,7 +88,7 @@ impl<'a> Pairs<'a> {
         let finest = self.kinds[self.setting.kind_of[devices.0]].1;
         let most_cells = if memory.is_some() { CELLS_BESIDE_MEMORY } else { MOST_CELLS };
         let cell = finest * (target / (finest * most_cells)).ceil().max(1.0);
-        let mut sweep = Sweep::new(&network, &order, Width::OF_TABLES)?.counted(0, cell, LOAD);
+        let mut sweep = Sweep::new(&network, &order)?.counted(0, cell, LOAD);
         let (mut planes, mut least) = (0, 0);
         if let Some(memory) = memory {
             let size = (memory.most / MEMORY_CELLS).max(f64::MIN_POSITIVE);
