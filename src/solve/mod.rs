@@ -1,6 +1,7 @@
 //! Solvers, what they promise, and what they return.
 
 pub(crate) mod brute_force;
+pub(crate) mod bundle;
 pub(crate) mod certify;
 pub(crate) mod chain;
 pub(crate) mod chunks;

@@ -1,9 +1,10 @@
 //! The root of the tree: what pricing shows of a target with nothing decided.
 
-use super::covering::{Bundle, Center, Devices, Generation, Pricers, Query, Verdict, refuted_by};
+use super::covering::{Center, Devices, Generation, Pricers, Query, Verdict, along, refuted_by};
 use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
+use crate::solve::bundle::Ascent;
 
 /// In about how many cells a device's load and its memory are counted along a line: the fewer, the quicker rounds are, and the
 /// more is rounded off.
@@ -131,10 +132,15 @@ impl<'a> Root<'a> {
         };
         let sums = effort(lines, most)?;
         let start = std::mem::take(&mut self.center.profit);
-        let mut bundle = Bundle::new(counts, lines, target, &self.work, &start);
+        let mut bundle = along(counts, lines, target, (&self.work, &start));
         let rounds = (MOST_BUNDLE_SUMS / sums.max(1)).clamp(LEAST_BUNDLE_ROUNDS, MOST_BUNDLE_ROUNDS);
-        let verdict = bundle.ascend(rounds.min(most_rounds), &mut || beside(sums), cx);
+        let verdict = match bundle.ascend(rounds.min(most_rounds), &mut || beside(sums), cx) {
+            Ascent::Refutes => Verdict::Refuted,
+            Ascent::Converged => Verdict::Open,
+            Ascent::Limit => Verdict::Limit,
+        };
         let best = bundle.center().to_vec();
+        drop(bundle);
         let least = if verdict == Verdict::Refuted { target.max(bound) } else { bound };
         let shown = refuted_by(counts, lines, &best, (least, most));
         self.center.profit = best.into_iter().map(|profit| profit.max(0.0)).collect();

@@ -18,11 +18,13 @@ use super::zone::Zones;
 use crate::search::{SearchContext, Stopped, Verdict};
 
 mod ends;
+mod profits;
 mod prospects;
 mod server;
 mod servers;
 mod walk;
 
+pub use profits::PricedPairs;
 pub use servers::ServerPairs;
 use walk::{ROUNDING, Stage, Visitor, Walk};
 
@@ -58,21 +60,30 @@ pub struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     /// Prepares the program. O(ideals · width · pins of a unit's nets).
     pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Self {
-        let Setting { reduced, consumption, .. } = setting;
-        let rests = Rests::new(reduced);
-        let kinds = 0..reduced.kinds.len();
-        let left = |used| kinds.clone().map(|kind| consumption.left(used, kind) as f64 * rests.speeds[kind]).sum();
-        Self {
+        let reduced = setting.reduced;
+        let mut pairs = Self {
             setting,
             lattice,
-            kinds: kinds.clone().map(|kind| Costs::new(setting, kind)).collect(),
-            rest: rests.above_each(reduced, lattice),
-            left: consumption.all().map(left).collect(),
+            kinds: (0..reduced.kinds.len()).map(|kind| Costs::new(setting, kind)).collect(),
+            rest: Vec::new(),
+            left: Vec::new(),
             once: if setting.loads.is_step() { 1.0 / setting.most_replicas() as f64 } else { 0.0 },
             free: Vec::new(),
-            zones: Zones::new(&reduced.order, rests.units),
+            zones: Zones::new(&reduced.order, Vec::new()),
             steps_per_look: 1 << 14,
-        }
+        };
+        pairs.measure_by(Rests::new(reduced));
+        pairs
+    }
+
+    /// Measures what is left above ideals by `rests`. O(ideals · pins of a unit's nets).
+    fn measure_by(&mut self, rests: Rests) {
+        let Setting { reduced, consumption, .. } = self.setting;
+        let left = |used, (kind, speed): (usize, &f64)| consumption.left(used, kind) as f64 * speed;
+        let left = |used| rests.speeds.iter().enumerate().map(|kind| left(used, kind)).sum();
+        self.rest = rests.above_each(reduced, self.lattice);
+        self.left = consumption.all().map(left).collect();
+        self.zones.count_by(rests.units);
     }
 
     /// The same with dominance, for [`Self::best`].
@@ -156,10 +167,10 @@ struct Chains<'a, F> {
 }
 
 impl<F: FnMut(&Stage)> Visitor for Chains<'_, F> {
-    fn left_after(&self, kind: usize) -> Option<f64> {
+    fn left_after(&self, kind: usize, most_load: f64) -> Option<f64> {
         let Setting { stages, consumption, .. } = self.pairs.setting;
         let left = self.chains.iter().filter_map(|chain| consumption.add(chain.used as usize, stages[kind]));
-        left.map(|used| self.pairs.left[used]).max_by(f64::total_cmp)
+        left.map(|used| self.pairs.left[used] * most_load).max_by(f64::total_cmp)
     }
 
     /// Keeps the chains that the stage continues, as far as they are worth it.

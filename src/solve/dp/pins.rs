@@ -84,32 +84,23 @@ pub fn pays(kind: &KindCosts, net: usize) -> bool {
     kind.transfers[net] > 0.0 && kind.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0)
 }
 
-/// Where the source of a net lies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    Below,
-    Inside,
-    Above,
-}
-
-/// How many pins of a net lie below the stage, and how many in it.
-#[derive(Clone, Copy)]
+/// Where the pins of a net lie: below the stage, in it, and above it for good.
+#[derive(Clone, Copy, Default)]
 pub struct Pins {
     below: u32,
     inside: u32,
-    source: Place,
+    /// Pins above the stage that will not join it.
+    above: u32,
+    source_inside: bool,
+    /// Whether the source is below the stage, or above it for good.
+    source_outside: bool,
 }
 
 impl Pins {
-    /// All of them lie above.
-    pub const ABOVE: Self = Self { below: 0, inside: 0, source: Place::Above };
-
     /// Counts a pin as one below the stage.
     pub fn put_below(&mut self, is_source: bool) {
         self.below += 1;
-        if is_source {
-            self.source = Place::Below;
-        }
+        self.source_outside |= is_source;
     }
 
     /// Whether a net of so many pins is the stage's and others', too.
@@ -124,16 +115,19 @@ impl Pins {
 
     /// Whether the stage holds the net's source.
     pub fn holds_source(&self) -> bool {
-        self.source == Place::Inside
+        self.source_inside
+    }
+
+    /// Whether the net is cut whatever joins the stage, as far as it is the stage's.
+    fn is_cut_for_good(&self) -> bool {
+        self.below + self.above > 0
     }
 
     /// Takes the pin that was added last out again.
     #[inline]
     pub fn take(&mut self, pin: &Pin) {
         self.inside -= 1;
-        if pin.is_source {
-            self.source = Place::Above;
-        }
+        self.source_inside &= !pin.is_source;
     }
 
     /// Counts a pin of the net as the stage's.
@@ -141,18 +135,33 @@ impl Pins {
     pub fn add(&mut self, pin: &Pin, sums: &mut Sums) {
         let terms = &mut sums.terms[pin.pass];
         if self.inside > 0 {
-            *terms.side(self.source == Place::Inside) -= pin.time;
+            *terms.side(self.source_inside) -= pin.time;
         }
-        // What has pins below the stage, too, is cut for good; which way it goes is known once its source is.
-        if self.below > 0 && (pin.is_source || self.inside == 0 && self.source == Place::Below) {
+        // Which way a net goes that is cut for good is known once its source is.
+        if self.is_cut_for_good() && (pin.is_source || self.inside == 0 && self.source_outside) {
             *sums.lasting[pin.pass].side(pin.is_source) += pin.time;
         }
-        if pin.is_source {
-            self.source = Place::Inside;
-        }
+        self.source_inside |= pin.is_source;
         self.inside += 1;
         if self.inside < pin.of {
-            *terms.side(self.source == Place::Inside) += pin.time;
+            *terms.side(self.source_inside) += pin.time;
         }
+    }
+
+    /// Counts a pin as one that will not join the stage.
+    #[inline]
+    pub fn bar(&mut self, pin: &Pin, sums: &mut Sums) {
+        if self.inside > 0 && (pin.is_source || !self.is_cut_for_good() && self.source_inside) {
+            *sums.lasting[pin.pass].side(self.source_inside) += pin.time;
+        }
+        self.source_outside |= pin.is_source;
+        self.above += 1;
+    }
+
+    /// Counts a pin that was barred as one that may join again.
+    #[inline]
+    pub fn unbar(&mut self, pin: &Pin) {
+        self.above -= 1;
+        self.source_outside &= !pin.is_source;
     }
 }

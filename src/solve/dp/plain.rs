@@ -5,7 +5,8 @@ use super::grouping::Flat;
 use super::lattice::Lattice;
 use super::linearized;
 use super::loads::Value;
-use super::pairs::{Pairs, ServerPairs};
+use super::pairs::{Pairs, PricedPairs, ServerPairs};
+use super::rests::Rests;
 use super::{Incumbent, Setting};
 use crate::bound;
 use crate::preprocess::Reduced;
@@ -24,11 +25,14 @@ const NAME: &str = "dp:plain";
 pub struct PlainDp {
     /// The most ideals that it lists.
     pub max_ideals: usize,
+    /// It looks for profits of units, which say more than their work of what devices can still take, once a target has had so
+    /// many pairs.
+    pub many_pairs: u64,
 }
 
 impl Default for PlainDp {
     fn default() -> Self {
-        Self { max_ideals: 1_000_000 }
+        Self { max_ideals: 1_000_000, many_pairs: 6_000_000 }
     }
 }
 
@@ -88,17 +92,18 @@ impl PlainDp {
         if setting.loads.is_step() {
             raise_by_load(setting, race);
         }
-        let Ok(Some(lattice)) = lattice else { return false };
+        let Ok(Some(mut lattice)) = lattice else { return false };
+        lattice.heaviest_first(&setting.reduced.order, &Rests::new(setting.reduced).units);
         stats.set("ideals", lattice.count() as f64);
         let flat = Flat::new(setting);
         let near = flat.as_ref().map(Flat::near);
-        let program = Program::new(setting, near.as_ref(), &lattice);
+        let mut program = Program::new(setting, near.as_ref(), &lattice, self.many_pairs);
         let upper = |race: &Race<Incumbent, BoundSource>| race.objective().unwrap_or(setting.ceiling);
         let mut steps = Steps { size: FIRST_PART * (upper(race) - race.bound()), pairs: 0 };
         let (mut is_infeasible, mut looked) = (false, 0);
         while !race.is_done() && !is_infeasible {
             let last = race.last_target(upper(race));
-            let target = last.min(race.bound() + steps.size);
+            let target = program.next_target(race.bound(), steps.size, last);
             let mut pairs = 0;
             match program.within((race.bound(), target), race.cx, &mut pairs) {
                 Verdict::Found((chain, value)) => {
@@ -119,25 +124,26 @@ impl PlainDp {
             looked += pairs;
             race.report("pairs of ideals");
         }
-        stats.set("pairs", looked as f64);
+        let priced = program.priced_pairs();
+        stats.set("pairs", (looked - priced) as f64);
+        if priced > 0 {
+            stats.set("priced_pairs", priced as f64);
+        }
         is_infeasible
     }
 }
 
 /// The program on a problem without servers or with them.
 enum Program<'a> {
-    Flat(Box<Pairs<'a>>),
+    Flat(Box<PricedPairs<'a>>),
     Servers(Box<ServerPairs<'a>>),
 }
 
 impl<'a> Program<'a> {
     /// The program on `setting`, and with servers on the same problem with all devices `near` each other.
-    fn new(setting: &'a Setting<'a>, near: Option<&'a Setting<'a>>, lattice: &'a Lattice) -> Self {
-        let pairs = Pairs::new(setting, lattice);
-        match near {
-            None => Program::Flat(Box::new(pairs.with_dominance())),
-            Some(near) => Program::Servers(Box::new(ServerPairs::new(pairs, Pairs::new(near, lattice)))),
-        }
+    fn new(setting: &'a Setting<'a>, near: Option<&'a Setting<'a>>, lattice: &'a Lattice, many: u64) -> Self {
+        let Some(near) = near else { return Program::Flat(Box::new(PricedPairs::new(setting, lattice, many))) };
+        Program::Servers(Box::new(ServerPairs::new(Pairs::new(setting, lattice), Pairs::new(near, lattice))))
     }
 
     /// Whether no chain is better than what [`Self::within`] finds.
@@ -145,8 +151,29 @@ impl<'a> Program<'a> {
         matches!(self, Program::Flat(_))
     }
 
+    /// The next target to look at, between `bound` and `last`.
+    fn next_target(&self, bound: f64, size: f64, last: f64) -> f64 {
+        match self {
+            Program::Flat(program) => program.next_target(bound, size, last),
+            Program::Servers(_) => last.min(bound + size),
+        }
+    }
+
+    /// Pairs looked at for profits, not for chains.
+    fn priced_pairs(&self) -> u64 {
+        match self {
+            Program::Flat(program) => program.priced_pairs,
+            Program::Servers(_) => 0,
+        }
+    }
+
     /// A chain of an objective of at most `target`, with its value, where none is better than `bound`.
-    fn within(&self, (bound, target): (f64, f64), cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
+    fn within(
+        &mut self,
+        (bound, target): (f64, f64),
+        cx: &SearchContext,
+        pairs: &mut u64,
+    ) -> Verdict<(IdealChain, Value)> {
         match self {
             Program::Flat(program) => program.best((bound, target), cx, pairs),
             Program::Servers(program) => program.within(target, cx, pairs),

@@ -6,6 +6,7 @@ use crate::bound::{self, leading_piece};
 use crate::preprocess::{KindCosts, Reduced};
 
 /// What units and nets add to the loads of their stages at least, whatever kinds of device these are on.
+#[derive(Debug, Clone)]
 pub struct Rests {
     /// What each unit adds.
     pub units: Vec<f64>,
@@ -31,6 +32,11 @@ impl Rests {
         let is_moved = nets.iter().any(|&time| time > 0.0);
         let speeds = (0..reduced.kinds.len()).map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
         Self { units, nets, speeds }
+    }
+
+    /// Profits in place of shares: what devices of each kind earn at most, for each unit of their load.
+    pub fn of_profits(profits: Vec<f64>, earned: Vec<f64>, reduced: &Reduced) -> Self {
+        Self { units: profits, nets: vec![0.0; reduced.nets.len()], speeds: earned }
     }
 
     /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.

@@ -32,9 +32,19 @@ impl<'a> Zones<'a> {
         Self { order, words, after, before, shares }
     }
 
+    /// Counts each unit by other shares.
+    pub fn count_by(&mut self, shares: Vec<f64>) {
+        self.shares = shares;
+    }
+
     /// What the units above an ideal count.
     pub fn above(&self, ideal: &[u64]) -> f64 {
         zeros(ideal, self.shares.len()).map(|u| self.shares[u]).sum()
+    }
+
+    /// What the units of an ideal count.
+    pub fn below(&self, ideal: &[u64]) -> f64 {
+        ones(ideal).map(|u| self.shares[u]).sum()
     }
 
     /// The zone of the ideal `from`, which the units `ready` may join: each unit that fits into `most` of `time` together with
@@ -68,14 +78,18 @@ impl<'a> Zones<'a> {
         Some((zone, work))
     }
 
-    /// Bars `u` and what comes after it in a zone. Returns what the units count that were not barred before.
-    pub fn bar(&self, u: usize, zone: &[u64], barred: &mut [u64]) -> f64 {
+    /// Bars `u` and what comes after it in a zone; the units that were not barred before are shown to `see`. Returns what
+    /// they count.
+    pub fn bar(&self, u: usize, zone: &[u64], barred: &mut [u64], mut see: impl FnMut(usize)) -> f64 {
         let after = &self.after[u * self.words..][..self.words];
         let mut lost = 0.0;
         for (word, ((after, zone), barred)) in after.iter().zip(zone).zip(barred).enumerate() {
             let new = after & zone & !*barred;
             *barred |= new;
-            lost += ones(&[new]).map(|bit| self.shares[64 * word + bit]).sum::<f64>();
+            for unit in ones(&[new]).map(|bit| 64 * word + bit) {
+                lost += self.shares[unit];
+                see(unit);
+            }
         }
         lost
     }
@@ -100,8 +114,10 @@ mod tests {
         assert_eq!(zone(0b1, &[1, 2], 9.0), Some((0b1110, 9.0)), "4 cannot run");
         assert_eq!(zones.above(&[0b111]), 9.0);
         let mut barred = [0];
-        assert_eq!(zones.bar(1, &[0b1110], &mut barred), 6.0);
-        assert_eq!(zones.bar(2, &[0b1110], &mut barred), 3.0, "3 was barred");
+        let mut seen = Vec::new();
+        assert_eq!(zones.bar(1, &[0b1110], &mut barred, |u| seen.push(u)), 6.0);
+        assert_eq!(zones.bar(2, &[0b1110], &mut barred, |u| seen.push(u)), 3.0, "3 was barred");
+        assert_eq!(seen, [1, 3, 2]);
         assert_eq!(barred, [0b1110]);
     }
 }

@@ -110,12 +110,12 @@ impl<'a, 'b> Rows<'a, 'b> {
 }
 
 impl Visitor for Rows<'_, '_> {
-    fn left_after(&self, kind: usize) -> Option<f64> {
+    fn left_after(&self, kind: usize, most_load: f64) -> Option<f64> {
         let Pairs { setting: Setting { stages, consumption, .. }, left, .. } = self.prospects.pairs;
         if stages[kind].lower != self.lower {
             return None;
         }
-        consumption.least_after(stages[kind]).map(|used| left[used])
+        consumption.least_after(stages[kind]).map(|used| left[used] * most_load)
     }
 
     fn visit(&mut self, stage: &Stage) {

@@ -89,10 +89,10 @@ struct Ways<'a, 'b> {
 }
 
 impl Visitor for Ways<'_, '_> {
-    fn left_after(&self, kind: usize) -> Option<f64> {
+    fn left_after(&self, kind: usize, most_load: f64) -> Option<f64> {
         let Pairs { setting: Setting { stages, consumption, .. }, left, .. } = self.prospects.pairs;
         let uses = self.before.iter().filter_map(|open| consumption.add(open.used, stages[kind]));
-        uses.map(|used| left[used]).max_by(f64::total_cmp)
+        uses.map(|used| left[used] * most_load).max_by(f64::total_cmp)
     }
 
     fn visit(&mut self, stage: &Stage) {

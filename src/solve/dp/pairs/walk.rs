@@ -46,8 +46,9 @@ impl Stage<'_> {
 
 /// What becomes of the stages of a walk.
 pub trait Visitor {
-    /// The most that devices are left after a stage of this kind, in terms of [`Pairs::left`]; `None` where it cannot come next.
-    fn left_after(&self, kind: usize) -> Option<f64>;
+    /// The most that may be left above a stage of this kind, in terms of [`Pairs::rest`], where no load of a chain exceeds
+    /// `most_load`; `None` where it cannot come next.
+    fn left_after(&self, kind: usize, most_load: f64) -> Option<f64>;
 
     /// Looks at a stage.
     fn visit(&mut self, stage: &Stage);
@@ -59,7 +60,7 @@ struct Usable {
     stage: usize,
     replicas: f64,
     limit: Option<f64>,
-    /// The most time that devices have after it.
+    /// The most that may be left above it.
     time_left: f64,
 }
 
@@ -99,7 +100,7 @@ impl<'a> Walk<'a> {
             cx,
             steps,
             from: 0,
-            nets: vec![Pins::ABOVE; reduced.nets.len()],
+            nets: vec![Pins::default(); reduced.nets.len()],
             set: vec![0; pairs.lattice.words()],
             usable: Vec::new(),
             most_compute: 0.0,
@@ -115,7 +116,7 @@ impl<'a> Walk<'a> {
     pub fn run(&mut self, from: usize, kinds: &[Costs], visitor: &mut impl Visitor) -> Result<(), Stopped> {
         let pairs = self.pairs;
         self.from = from;
-        self.nets.fill(Pins::ABOVE);
+        self.nets.fill(Pins::default());
         for u in ones(pairs.lattice.bits(from)) {
             for &e in pairs.setting.reduced.nets_of.row(u) {
                 let is_source = pairs.setting.reduced.nets[e as usize].source as usize == u;
@@ -130,7 +131,9 @@ impl<'a> Walk<'a> {
                 self.most_compute = most;
                 self.barred[..pairs.lattice.words()].fill(0);
                 let spare = self.survey(costs);
-                self.descend((costs, 0), from, (&Sums::default(), spare), visitor)?;
+                self.bar_beyond_zone(costs);
+                self.descend((costs, 0), from, (Sums::default(), spare), visitor)?;
+                self.unbar_beyond_zone(costs);
             }
         }
         Ok(())
@@ -141,7 +144,7 @@ impl<'a> Walk<'a> {
         let Setting { stages, reduced, .. } = self.pairs.setting;
         let kind = stages[stage];
         let limit = reduced.kinds[kind.kind].capacity(kind.replicas);
-        let time_left = visitor.left_after(stage)? * self.most_load * ROUNDING;
+        let time_left = visitor.left_after(stage, self.most_load)? * ROUNDING;
         Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left })
     }
 
@@ -159,12 +162,33 @@ impl<'a> Walk<'a> {
         work - (zones.above(from) - time_left) + (ROUNDING - 1.0) * work
     }
 
+    /// The units above `from` that no stage can hold.
+    fn beyond_zone(&self, costs: &Costs) -> impl Iterator<Item = usize> + use<'a> {
+        let is_known = !self.zone.is_empty();
+        let below_or_zone: Bits =
+            self.pairs.lattice.bits(self.from).iter().zip(&self.zone).map(|(a, b)| a | b).collect();
+        let count = if is_known { costs.own.len() } else { 0 };
+        (0..count).filter(move |&u| !contains(&below_or_zone, u))
+    }
+
+    fn bar_beyond_zone(&mut self, costs: &Costs) {
+        for pin in self.beyond_zone(costs).flat_map(|u| &costs.pins[u]) {
+            self.nets[pin.net as usize].bar(pin, &mut Sums::default());
+        }
+    }
+
+    fn unbar_beyond_zone(&mut self, costs: &Costs) {
+        for pin in self.beyond_zone(costs).flat_map(|u| &costs.pins[u]) {
+            self.nets[pin.net as usize].unbar(pin);
+        }
+    }
+
     /// Looks at all stages that hold the present one.
     fn descend(
         &mut self,
         (costs, depth): (&Costs, usize),
         ideal: usize,
-        (sums, mut spare): (&Sums, f64),
+        (mut sums, mut spare): (Sums, f64),
         visitor: &mut impl Visitor,
     ) -> Result<(), Stopped> {
         let words = self.set.len();
@@ -181,27 +205,46 @@ impl<'a> Walk<'a> {
             if self.steps.is_multiple_of(self.pairs.steps_per_look) && self.cx.should_stop() {
                 return Err(Stopped);
             }
-            if let Some(sums) = self.join(costs, u, sums) {
+            if let Some(sums) = self.join(costs, u, &sums) {
                 if self.look_at(costs, larger as usize, &sums, visitor) {
                     self.barred.copy_within(row.clone(), row.end);
-                    self.descend((costs, depth + 1), larger as usize, (&sums, spare), visitor)?;
+                    self.descend((costs, depth + 1), larger as usize, (sums, spare), visitor)?;
                 }
                 self.leave(costs, u);
             }
             // What holds this unit has been looked at.
-            spare -= self.bar(u, row.clone());
+            spare -= self.bar(costs, u, row.clone(), &mut sums);
+            if !self.usable.iter().any(|usable| self.may_grow(usable, &sums)) {
+                break;
+            }
         }
+        self.unbar(costs, depth);
         Ok(())
     }
 
-    /// Bars a unit from joining; what the stage loses by that.
-    fn bar(&mut self, u: usize, row: Range<usize>) -> f64 {
-        let barred = &mut self.barred[row];
-        if self.zone.is_empty() {
+    /// Bars a unit from joining; what the stage loses by that. Nets that are cut for good then count as lasting.
+    fn bar(&mut self, costs: &Costs, u: usize, row: Range<usize>, sums: &mut Sums) -> f64 {
+        let Self { pairs, zone, barred, nets, .. } = self;
+        let barred = &mut barred[row];
+        if zone.is_empty() {
             barred[u / 64] |= 1 << (u % 64);
+            costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
             return 0.0;
         }
-        self.pairs.zones.bar(u, &self.zone, barred)
+        pairs.zones.bar(u, zone, barred, |u| {
+            costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
+        })
+    }
+
+    /// Lets those join again that have been barred at this depth.
+    fn unbar(&mut self, costs: &Costs, depth: usize) {
+        let words = self.set.len();
+        for word in 0..words {
+            let before = if depth > 0 { self.barred[(depth - 1) * words + word] } else { 0 };
+            for bit in ones(&[self.barred[depth * words + word] & !before]) {
+                costs.pins[64 * word + bit].iter().for_each(|pin| self.nets[pin.net as usize].unbar(pin));
+            }
+        }
     }
 
     /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time.
@@ -234,13 +277,10 @@ impl<'a> Walk<'a> {
 
     /// Looks at the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.
     fn look_at(&mut self, costs: &Costs, to: usize, sums: &Sums, visitor: &mut impl Visitor) -> bool {
-        let loads = &self.pairs.setting.loads;
         let mut may_grow = false;
         for index in 0..self.usable.len() {
             let usable = self.usable[index];
-            let stage = self.pairs.setting.stages[usable.stage];
-            let least = loads.value(stage, &sums.lasting, sums.parameter_bytes);
-            if !fits(sums.memory, usable.limit) || objective(least) > self.target {
+            if !self.may_grow(&usable, sums) {
                 continue;
             }
             may_grow = true;
@@ -255,6 +295,13 @@ impl<'a> Walk<'a> {
             }
         }
         may_grow
+    }
+
+    /// Whether the present stage, or one that holds it, may be within the target.
+    fn may_grow(&self, usable: &Usable, sums: &Sums) -> bool {
+        let Setting { loads, stages, .. } = self.pairs.setting;
+        let least = loads.value(stages[usable.stage], &sums.lasting, sums.parameter_bytes);
+        fits(sums.memory, usable.limit) && objective(least) <= self.target
     }
 
     /// The value of the present stage on devices of a kind; `None` where it does not fit.

@@ -43,6 +43,15 @@ impl Proximal {
         master
     }
 
+    /// F̂ at these profits.
+    pub fn surplus(&self, profit: &[f64]) -> f64 {
+        let mut most = vec![0.0f64; self.counts.len()];
+        for (&kind, set) in self.kinds.iter().zip(&self.sets) {
+            most[kind] = most[kind].max(set.iter().map(|&u| profit[u]).sum());
+        }
+        profit.iter().sum::<f64>() - most.iter().zip(&self.counts).map(|(most, count)| most * count).sum::<f64>()
+    }
+
     /// Takes up a set of units, ascending. O(sets · units) where it is new.
     pub fn add(&mut self, kind: usize, units: &[usize]) {
         if self.kinds.iter().zip(&self.sets).any(|(&known, set)| known == kind && set == units) {

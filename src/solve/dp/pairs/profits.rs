@@ -1,0 +1,364 @@
+//! Profits in place of work: what the stages left can hold at most, by the dual of covering all units with stages.
+//!
+//! Let each unit have a profit y(u) ≥ 0, and let no stage of a chain within the target earn more than z_d on a device of kind d. Then
+//! no chain can be continued from an ideal above which the units are worth more than Σ n_d · z_d, over the devices left.
+//! Work is such a profit, with the target as z. Better ones count what stages have to move, too: of all profits those
+//! that leave devices least to spare are sought by the [bundle method](crate::solve::bundle), as in branch and price, with
+//! stages between listed ideals for columns. Where a few percent are to spare instead of ten, a tenth of the pairs is left
+//! to look at.
+//!
+//! What z_d is has to be known exactly, but only of stages in chains within the target. These begin at ideals with enough
+//! devices below for the units below and enough above for those above, by profits that are known already. So profits get
+//! better in rounds: each is exact on the ideals that the one before has left, and leaves fewer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Pairs;
+use super::walk::{Stage, Visitor, Walk};
+use crate::search::{SearchContext, Stopped, Verdict};
+use crate::solve::bundle::{Bundle, Offer, Prices};
+use crate::solve::dp::chain::IdealChain;
+use crate::solve::dp::lattice::Lattice;
+use crate::solve::dp::loads::{Value, ones};
+use crate::solve::dp::rests::Rests;
+use crate::solve::dp::setting::Setting;
+
+/// The program below a target, by profits where there is much to look at.
+pub struct PricedPairs<'a> {
+    program: Pairs<'a>,
+    /// What finds profits once a target has had so many pairs; `None` where loads are no plain ones.
+    pricer: Option<(Pricer<'a>, u64)>,
+    /// The most pairs within a target.
+    most_pairs: u64,
+    /// Pairs looked at for profits.
+    pub priced_pairs: u64,
+    /// What profits refute about, where there are any.
+    refuted: Option<f64>,
+}
+
+impl<'a> PricedPairs<'a> {
+    /// The program on `setting`, without servers, with profits once a target has had `many` pairs.
+    pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice, many: u64) -> Self {
+        let is_plain = setting.loads.is_one_load() && !setting.loads.is_step() && setting.most_replicas() == 1;
+        let pricer = if is_plain { Pricer::new(setting, lattice) } else { None };
+        let program = Pairs::new(setting, lattice).with_dominance();
+        Self { program, pricer: pricer.map(|pricer| (pricer, many)), most_pairs: 0, priced_pairs: 0, refuted: None }
+    }
+
+    /// The next target to look at, between `bound` and `last`, where it would be `size` farther without profits.
+    pub fn next_target(&self, bound: f64, size: f64, last: f64) -> f64 {
+        let Some(refuted) = self.refuted else { return last.min(bound + size) };
+        let next = refuted.max(bound) * STEP;
+        if next * STEP.sqrt() >= last { last } else { next }
+    }
+
+    /// As [`Pairs::best`]; those looked at for profits are added to `pairs`, too.
+    pub fn best(&mut self, range: (f64, f64), cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
+        let before = *pairs;
+        if let Some((pricer, many)) = &mut self.pricer
+            && self.most_pairs >= *many
+        {
+            let looks = (cx, self.most_pairs.max(FEW_PAIRS));
+            let Ok((rests, refuted)) = pricer.rests(range.1, looks, pairs) else { return Verdict::Unknown };
+            self.program.measure_by(rests);
+            self.refuted = Some(refuted);
+        }
+        self.priced_pairs += *pairs - before;
+        let before = *pairs;
+        let verdict = self.program.best(range, cx, pairs);
+        self.most_pairs = self.most_pairs.max(*pairs - before);
+        verdict
+    }
+}
+
+/// Finds profits.
+struct Pricer<'a> {
+    /// The program without dominance, which sees all stages.
+    pairs: Pairs<'a>,
+    work: Vec<f64>,
+    /// The best profits so far.
+    center: Vec<f64>,
+    /// Ideals where stages began that earned most of some profits.
+    hot: Vec<usize>,
+}
+
+impl<'a> Pricer<'a> {
+    /// A pricer that knows of work alone; `None` where units are on no device, or take no time.
+    fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Option<Self> {
+        let work = Rests::new(setting.reduced).units;
+        let total: f64 = work.iter().sum();
+        let pairs = Pairs::new(setting, lattice);
+        (total.is_finite() && total > 0.0).then(|| Self { pairs, center: work.clone(), work, hot: Vec::new() })
+    }
+
+    /// What is left above ideals within `target`, by the best profits found, and about what these refute. For each set of profits
+    /// it looks at about `most` pairs, and then at as many as it takes.
+    fn rests(
+        &mut self,
+        target: f64,
+        (cx, most): (&SearchContext, u64),
+        pairs: &mut u64,
+    ) -> Result<(Rests, f64), Stopped> {
+        let mut rests = Rests::new(self.pairs.setting.reduced);
+        self.pairs.measure_by(rests.clone());
+        let mut spare = self.pairs.spare(target);
+        for _ in 0..MOST_ROUNDS {
+            let starts = self.pairs.starts(target);
+            self.hot.retain(|ideal| starts.binary_search(ideal).is_ok());
+            let profits = self.ascend(target, &starts, (cx, most), pairs);
+            let next = self.exact(target, &profits, starts, cx, pairs)?;
+            let left = self.pairs.spare(target);
+            let is_enough = left <= ENOUGH || left > FEW_ENOUGH * spare;
+            if left < spare {
+                (rests, spare, self.center) = (next, left, profits);
+            }
+            if is_enough {
+                break;
+            }
+        }
+        Ok((rests, target * (1.0 - spare.min(0.0))))
+    }
+
+    /// Measures by `profits`, with the most that a stage from one of the ideals `starts` earns.
+    fn exact(
+        &mut self,
+        target: f64,
+        profits: &[f64],
+        starts: Vec<usize>,
+        cx: &SearchContext,
+        pairs: &mut u64,
+    ) -> Result<Rests, Stopped> {
+        let reduced = self.pairs.setting.reduced;
+        self.pairs.measure_by(Rests::of_profits(profits.to_vec(), Vec::new(), reduced));
+        // Hot ideals first: what is known to be earned has not to be looked for.
+        let all = self.hot.iter().copied().chain(starts);
+        let best = self.pairs.price(target, 1.0, all, cx, pairs)?;
+        let earned = best.kinds.iter().map(|kind| kind.most * ROOM / target).collect();
+        let rests = Rests::of_profits(profits.to_vec(), earned, reduced);
+        self.pairs.measure_by(rests.clone());
+        Ok(rests)
+    }
+
+    /// About the best profits for stages that begin at the ideals `starts`. Each round prices stages from some of them, and
+    /// from the hot ones.
+    fn ascend(
+        &mut self,
+        target: f64,
+        starts: &[usize],
+        (cx, most): (&SearchContext, u64),
+        pairs: &mut u64,
+    ) -> Vec<f64> {
+        let Self { pairs: program, work, center, hot } = self;
+        let reduced = program.setting.reduced;
+        let counts: Vec<usize> = reduced.kinds.iter().map(|kind| kind.count).collect();
+        let stride = starts.len().div_ceil(SAMPLE).max(1);
+        let (mut round, spent) = (0, AtomicU64::new(0));
+        let prices: Prices = Box::new(|profit| {
+            let profit = profit.iter().map(|profit| profit.max(0.0)).collect();
+            program.measure_by(Rests::of_profits(profit, Vec::new(), reduced));
+            let some = starts.iter().copied().skip(round * PHASE % stride).step_by(stride);
+            round += 1;
+            let mut looked = 0;
+            let best = program.price(target, NEARLY, hot.iter().copied().chain(some), cx, &mut looked);
+            spent.fetch_add(looked, Ordering::Relaxed);
+            let Ok(best) = best else { return vec![Offer::default(); reduced.kinds.len()] };
+            let (offers, begun) = best.into_offers();
+            hot.extend(begun);
+            hot.sort_unstable();
+            hot.dedup();
+            offers
+        });
+        let mut bundle = Bundle::new(&counts, prices, work, center);
+        let mut rounds = 0;
+        while rounds < BUNDLE_ROUNDS && spent.load(Ordering::Relaxed) < most {
+            rounds += ROUNDS_PER_LOOK;
+            if !bundle.improve(ROUNDS_PER_LOOK, cx) || rounds >= FEWEST_ROUNDS && bundle.refutes() {
+                break;
+            }
+        }
+        let profits = bundle.center().iter().map(|profit| profit.max(0.0)).collect();
+        drop(bundle);
+        *pairs += spent.into_inner();
+        profits
+    }
+}
+
+impl Pairs<'_> {
+    /// What all devices can earn beyond what all units are worth, as a part of that.
+    fn spare(&self, target: f64) -> f64 {
+        self.left[0] * self.setting.loads.most_load(target) / self.rest[0] - 1.0
+    }
+
+    /// The ideals at which a stage of a chain within `target` can begin, as far as what is below and above them tells.
+    fn starts(&self, target: f64) -> Vec<usize> {
+        let most_load = self.setting.loads.most_load(target);
+        let mut rooms: Vec<f64> = self.left.iter().map(|left| left * most_load).collect();
+        rooms.sort_by(f64::total_cmp);
+        let all = rooms.last().copied().unwrap_or_default();
+        let is_start = |&ideal: &usize| {
+            let (above, below) = (self.rest[ideal], self.zones.below(self.lattice.bits(ideal)));
+            let room = rooms.partition_point(|&room| room * ROOM < above);
+            rooms.get(room).is_some_and(|room| below <= (all - room) * ROOM + (ROOM - 1.0) * all)
+        };
+        (0..self.lattice.count() - 1).filter(is_start).collect()
+    }
+
+    /// The most that stages earn which begin at these ideals, and some that earn this `part` of it.
+    fn price(
+        &self,
+        target: f64,
+        part: f64,
+        starts: impl Iterator<Item = usize>,
+        cx: &SearchContext,
+        pairs: &mut u64,
+    ) -> Result<Best<'_>, Stopped> {
+        let mut best = Best::new(self, part);
+        let mut walk = Walk::new(self, (0.0, target), cx, pairs);
+        for from in starts {
+            best.begin(from);
+            walk.run(from, &self.kinds, &mut best)?;
+        }
+        Ok(best)
+    }
+}
+
+/// The stages seen that earn most.
+struct Best<'p> {
+    pairs: &'p Pairs<'p>,
+    /// A stage is kept that earns this part of the most.
+    part: f64,
+    from: usize,
+    kinds: Vec<Most>,
+}
+
+/// What stages on one kind of device earn.
+#[derive(Debug, Clone, Default)]
+struct Most {
+    most: f64,
+    /// The best stage from each ideal where one was kept: its profit, the ideal, its units.
+    stages: Vec<(f64, usize, Vec<usize>)>,
+}
+
+impl<'p> Best<'p> {
+    fn new(pairs: &'p Pairs<'p>, part: f64) -> Self {
+        Self { pairs, part, from: 0, kinds: vec![Most::default(); pairs.kinds.len()] }
+    }
+
+    /// From here on stages begin at `from`.
+    fn begin(&mut self, from: usize) {
+        self.from = from;
+        self.kinds.iter_mut().filter(|kind| kind.stages.len() >= 2 * KEPT).for_each(Most::forget);
+    }
+
+    /// The stages kept, and where they begin.
+    fn into_offers(mut self) -> (Vec<Offer>, Vec<usize>) {
+        self.kinds.iter_mut().for_each(Most::forget);
+        let begun = self.kinds.iter().flat_map(|kind| &kind.stages).map(|&(_, from, _)| from).collect();
+        let sets = |stages: Vec<(f64, usize, Vec<usize>)>| stages.into_iter().map(|(_, _, set)| set).collect();
+        let offer = |kind: Most| Offer { most: kind.most, sets: sets(kind.stages) };
+        (self.kinds.into_iter().map(offer).collect(), begun)
+    }
+}
+
+impl Most {
+    /// Keeps the stages that earn most.
+    fn forget(&mut self) {
+        self.stages.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        self.stages.truncate(KEPT);
+    }
+}
+
+impl Visitor for Best<'_> {
+    fn left_after(&self, kind: usize, _: f64) -> Option<f64> {
+        let Pairs { rest, setting, .. } = self.pairs;
+        Some(rest[self.from] - self.part * self.kinds[setting.stages[kind].kind].most)
+    }
+
+    fn visit(&mut self, stage: &Stage) {
+        let Pairs { rest, setting, .. } = self.pairs;
+        let kind = &mut self.kinds[setting.stages[stage.kind].kind];
+        let profit = rest[self.from] - rest[stage.to];
+        if profit <= self.part * kind.most {
+            return;
+        }
+        kind.most = kind.most.max(profit);
+        match kind.stages.last_mut().filter(|last| last.1 == self.from) {
+            Some(last) if last.0 >= profit => {}
+            Some(last) => *last = (profit, self.from, ones(stage.set).collect()),
+            None => kind.stages.push((profit, self.from, ones(stage.set).collect())),
+        }
+    }
+}
+
+/// How often profits get better for one target, and when they are left: when so little is to spare, or this part of what was.
+const MOST_ROUNDS: usize = 4;
+const ENOUGH: f64 = 0.1;
+const FEW_ENOUGH: f64 = 0.8;
+
+/// Rounds of the bundle method, and from about how many ideals stages are priced in each; how the rounds take turns.
+const BUNDLE_ROUNDS: usize = 96;
+const ROUNDS_PER_LOOK: usize = 8;
+const FEWEST_ROUNDS: usize = 24;
+const SAMPLE: usize = 200;
+const PHASE: usize = 17;
+
+/// The fewest pairs that the rounds for one set of profits may look at.
+const FEW_PAIRS: u64 = 1 << 16;
+
+/// How many times what profits refute the next target is.
+const STEP: f64 = 1.04;
+
+/// How many stages are kept of each kind, and which part of what the best one earns they earn at least.
+const KEPT: usize = 16;
+const NEARLY: f64 = 0.99;
+
+/// Room for the rounding of profits.
+const ROOM: f64 = 1.0 + 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::preprocess::Reduced;
+    use crate::problem::{Problem, ProblemSpec};
+    use crate::solve::dp::loads::objective;
+
+    /// Twelve layers of five nodes, each of which reads two of those before it.
+    fn layers() -> Instance {
+        let node = |id: u64| Node {
+            accelerator_times: vec![Some(10.0 + (id * 37 % 53) as f64)],
+            transfer_time: 20.0 + (id * 29 % 31) as f64,
+            ..Node::new(id)
+        };
+        let edge = |target: u64, step: u64| Edge { source: target / 5 * 5 - 5 + (target * 3 + step) % 5, target };
+        Instance {
+            platform: Platform::uniform(4, None, 0),
+            nodes: (0..60).map(node).collect(),
+            edges: (5..60).flat_map(|target| [edge(target, 0), edge(target, 2)]).collect(),
+            ..Instance::default()
+        }
+    }
+
+    #[test]
+    fn profits_leave_the_best_chain_and_few_pairs() {
+        let instance = layers();
+        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+        let reduced = Reduced::new(&problem);
+        let setting = Setting::new(&problem, &reduced);
+        let cx = SearchContext::new();
+        let lattice = Lattice::new(&reduced.order, 1 << 16, &cx).unwrap().unwrap();
+        let (mut by_work, mut by_profits, mut pairs) = (0, 0, 0);
+        let mut program = Pairs::new(&setting, &lattice).with_dominance();
+        let Verdict::Found((_, value)) = program.best((0.0, f64::MAX), &cx, &mut 0) else { panic!("there is a chain") };
+        let below = objective(value) * (1.0 - 1e-9);
+        assert!(matches!(program.best((0.0, below), &cx, &mut by_work), Verdict::Refuted));
+        let mut pricer = Pricer::new(&setting, &lattice).unwrap();
+        for target in [below, objective(value)] {
+            let (rests, _) = pricer.rests(target, (&cx, 1 << 20), &mut pairs).unwrap();
+            program.measure_by(rests);
+            let verdict = program.best((0.0, target), &cx, &mut by_profits);
+            assert_eq!(matches!(verdict, Verdict::Refuted), target == below);
+        }
+        assert!(2 * by_profits < by_work, "{by_profits} pairs by profits, {by_work} by work, {pairs} for profits");
+    }
+}
