@@ -48,6 +48,9 @@ impl Rests {
             rest[ideal] = rest[larger as usize] + self.units[u];
             for &e in reduced.nets_of.row(u) {
                 let (net, time) = (&reduced.nets[e as usize], self.nets[e as usize]);
+                if time == 0.0 {
+                    continue;
+                }
                 // It enters what is above an ideal that holds its source but not all of its pins.
                 let others_above = net.pins.iter().any(|&p| p as usize != u && !contains(without, p as usize));
                 if net.source as usize == u {
