@@ -318,13 +318,15 @@ const ROOM: f64 = 1.0 + 1e-9;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::is_subset;
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::preprocess::Reduced;
     use crate::problem::{Problem, ProblemSpec};
-    use crate::solve::dp::loads::objective;
+    use crate::solve::dp::chain::Bits;
+    use crate::solve::dp::loads::{SetLoads, objective};
 
-    /// Twelve layers of five nodes, each of which reads two of those before it.
-    fn layers() -> Instance {
+    /// Layers of five nodes, each of which reads two of those before it.
+    fn layers(count: u64) -> Instance {
         let node = |id: u64| Node {
             accelerator_times: vec![Some(10.0 + (id * 37 % 53) as f64)],
             transfer_time: 20.0 + (id * 29 % 31) as f64,
@@ -333,15 +335,61 @@ mod tests {
         let edge = |target: u64, step: u64| Edge { source: target / 5 * 5 - 5 + (target * 3 + step) % 5, target };
         Instance {
             platform: Platform::uniform(4, None, 0),
-            nodes: (0..60).map(node).collect(),
-            edges: (5..60).flat_map(|target| [edge(target, 0), edge(target, 2)]).collect(),
+            nodes: (0..5 * count).map(node).collect(),
+            edges: (5..5 * count).flat_map(|target| [edge(target, 0), edge(target, 2)]).collect(),
             ..Instance::default()
         }
     }
 
     #[test]
+    fn what_devices_earn_is_exact() {
+        let instance = layers(4);
+        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+        let reduced = Reduced::new(&problem);
+        let setting = Setting::new(&problem, &reduced);
+        let cx = SearchContext::new();
+        let lattice = Lattice::new(&reduced.order, 1 << 16, &cx).unwrap().unwrap();
+        let profits: Vec<f64> = (0..reduced.unit_count()).map(|u| (u * 13 % 7) as f64).collect();
+        let target = 200.0;
+        let mut pricer = Pricer::new(&setting, &lattice).unwrap();
+        let all = (0..lattice.count() - 1).collect();
+        let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
+        let mut sets = SetLoads::new(&setting.loads);
+        let mut most: f64 = 0.0;
+        for (from, to) in (0..lattice.count()).flat_map(|from| (from..lattice.count()).map(move |to| (from, to))) {
+            let (below, above): (Bits, Bits) = (lattice.bits(from).into(), lattice.bits(to).into());
+            let set: Bits = below.iter().zip(&above).map(|(below, above)| above & !below).collect();
+            if is_subset(&below, &above)
+                && sets
+                    .least_value(setting.stages[0], &set, &below, &above)
+                    .is_some_and(|value| objective(value) <= target)
+            {
+                most = most.max(ones(&set).map(|u| profits[u]).sum());
+            }
+        }
+        assert_eq!(rests.speeds[0] * target, most * ROOM);
+    }
+
+    #[test]
+    fn stages_begin_where_devices_have_just_enough_room() {
+        let instance = Instance {
+            platform: Platform::uniform(4, None, 0),
+            nodes: (0..4).map(|id| Node { accelerator_times: vec![Some(1.0)], ..Node::new(id) }).collect(),
+            edges: (0..3).map(|source| Edge { source, target: source + 1 }).collect(),
+            ..Instance::default()
+        };
+        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+        let reduced = Reduced::new(&problem);
+        let setting = Setting::new(&problem, &reduced);
+        let lattice = Lattice::new(&reduced.order, 5, &SearchContext::new()).unwrap().unwrap();
+        let pairs = Pairs::new(&setting, &lattice);
+        assert_eq!(pairs.starts(1.0), (0..lattice.count() - 1).collect::<Vec<usize>>());
+        assert_eq!(pairs.starts(0.99), [0usize; 0]);
+    }
+
+    #[test]
     fn profits_leave_the_best_chain_and_few_pairs() {
-        let instance = layers();
+        let instance = layers(12);
         let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
         let reduced = Reduced::new(&problem);
         let setting = Setting::new(&problem, &reduced);
