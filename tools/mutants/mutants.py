@@ -11,6 +11,7 @@ import concurrent.futures
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,10 @@ pub fn is_mutant(number: u32) -> bool {{
     *ASKED.get_or_init(|| std::env::var("{SWITCH}").ok().and_then(|asked| asked.parse().ok()).unwrap_or(0)) == number
 }}
 """
+
+
+# What the page says of a mutant that no test sees.
+SURVIVES = "**survives**"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,24 +179,34 @@ class Tests:
         return self.sound[killer]
 
 
-def page(verdicts: list[Verdict]) -> str:
-    killed = sum(verdict.killer is not None for verdict in verdicts)
+def row(verdict: Verdict) -> str:
+    mutant = verdict.mutant
+    killer = f"`{verdict.killer}`" if verdict.killer else SURVIVES
+    return f"| {mutant.number} | `{mutant.file}` | {mutant.meaning} | {killer} | {verdict.seconds:.1f} |"
+
+
+def rows_of(page: str) -> dict[int, str]:
+    """The rows of a page by the numbers of their mutants."""
+    rows = (line for line in page.splitlines() if re.match(r"\| \d+ \|", line))
+    return {int(line.split("|")[1]): line for line in rows}
+
+
+def page(mutants: list[Mutant], rows: dict[int, str]) -> str:
+    """The page of these mutants, as far as there are rows for them."""
+    known = [mutant for mutant in mutants if mutant.number in rows]
+    survivors = [mutant for mutant in known if SURVIVES in rows[mutant.number]]
     lines = [
         "# Mutants",
         "",
         "Fixed errors in the verifier, bounds, dominance, tolerances and propagators, and the test that sees each of them first.",
         "`tools/mutants/mutants.py --write docs/mutants.md` made this page; [its README](../tools/mutants/README.md) says how.",
         "",
-        f"{killed} of {len(verdicts)} are killed.",
+        f"{len(known) - len(survivors)} of {len(known)} are killed.",
         "",
         "| mutant | file | meaning | killed by | s |",
         "|---:|---|---|---|---:|",
     ]
-    for verdict in verdicts:
-        mutant = verdict.mutant
-        killer = f"`{verdict.killer}`" if verdict.killer else "**survives**"
-        lines.append(f"| {mutant.number} | `{mutant.file}` | {mutant.meaning} | {killer} | {verdict.seconds:.1f} |")
-    survivors = [verdict.mutant for verdict in verdicts if verdict.killer is None]
+    lines += [rows[mutant.number] for mutant in known]
     if survivors:
         lines += ["", "## Survivors", ""]
         lines += [f"- **{mutant.number}**, {mutant.meaning}: {mutant.survives or 'not argued'}." for mutant in survivors]
@@ -206,7 +221,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants tried at once")
     parser.add_argument("--seed", type=int, default=0, help="what the property tests draw their cases by")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a test counts as failed")
-    parser.add_argument("--write", type=pathlib.Path, help="write the table to this file")
+    parser.add_argument("--write", type=pathlib.Path, help="write the table to this file, where rows of mutants not asked for stay")
     asked = parser.parse_args()
     mutants = read_table()
     if asked.check:
@@ -227,7 +242,9 @@ def main() -> int:
     survivors = [verdict.mutant for verdict in verdicts if verdict.killer is None]
     print(f"{len(verdicts) - len(survivors)} of {len(verdicts)} killed")
     if asked.write:
-        asked.write.write_text(page(verdicts))
+        known = rows_of(asked.write.read_text()) if asked.write.exists() else {}
+        tried = {verdict.mutant.number: row(verdict) for verdict in verdicts}
+        asked.write.write_text(page(mutants, known | tried))
     return 1 if any(not mutant.survives for mutant in survivors) or not all(tests.sound.values()) else 0
 
 
