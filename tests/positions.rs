@@ -5,17 +5,11 @@ mod reference;
 
 use common::{InstanceOptions, config, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
+use dagsplit::problem::{Problem, ProblemSpec, Scope};
 use dagsplit::solve::{BruteForce, Outcome, PlainDp, PositionDp, Run, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;
-use reference::acyclic_problems;
-
-/// The problem by its largest load, without replicas and servers.
-fn taken((instance, spec): (Instance, ProblemSpec)) -> (Instance, ProblemSpec) {
-    let spec = ProblemSpec { interconnect: None, replication: None, objective: Objective::Throughput, ..spec };
-    (instance, spec)
-}
+use reference::{acyclic_problems, by_load};
 
 fn run(instance: &Instance, spec: &ProblemSpec) -> Run {
     let problem = Problem::new(instance, spec.clone()).unwrap();
@@ -27,7 +21,7 @@ proptest! {
 
     #[test]
     fn no_bound_is_above_the_optimum(
-        (instance, spec) in acyclic_problems(7, InstanceOptions::ALL).prop_map(taken),
+        (instance, spec) in acyclic_problems(7, InstanceOptions::ALL).prop_map(by_load),
     ) {
         let optimum = solve_and_verify(&BruteForce, &instance, &spec);
         let run = run(&instance, &spec);

@@ -38,6 +38,12 @@ pub fn acyclic(spec: ProblemSpec) -> ProblemSpec {
     ProblemSpec { scope: Scope::Acyclic, interconnect: None, ..spec }
 }
 
+/// The same problem by its largest load, without replicas and servers.
+pub fn by_load((instance, spec): (Instance, ProblemSpec)) -> (Instance, ProblemSpec) {
+    let spec = ProblemSpec { interconnect: None, replication: None, objective: Objective::Throughput, ..spec };
+    (instance, spec)
+}
+
 /// Ideal DPs that differ in how much linearized DP leaves to the search (everything, some, and the usual little), and in
 /// whether they dive before they search for long.
 pub fn ideal_dps() -> impl Strategy<Value = IdealDp> {

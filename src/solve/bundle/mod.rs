@@ -22,13 +22,13 @@ pub struct Offer {
 /// Prices profits for each kind of device within the target.
 pub type Prices<'a> = Box<dyn FnMut(&[f64]) -> Vec<Offer> + Send + 'a>;
 
-/// How a search for profits ended.
+/// What is known of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ascent {
-    /// The profits refute the target.
-    Refutes,
-    /// There is hardly any surplus to gain.
-    Converged,
+pub enum Verdict {
+    /// No split is below it.
+    Refuted,
+    /// Fractions of columns cover all units, or no proof was found that they do not.
+    Open,
     /// A limit came first.
     Limit,
 }
@@ -46,15 +46,6 @@ pub struct Bundle<'a> {
     step: f64,
     /// Rounds in a row that have not moved the center.
     idle: usize,
-}
-
-/// How a round ended.
-enum Round {
-    Refuted,
-    /// The center has moved, or the sets found show why it has not.
-    Goes,
-    /// There is hardly any surplus to gain.
-    Converged,
 }
 
 impl<'a> Bundle<'a> {
@@ -93,27 +84,30 @@ impl<'a> Bundle<'a> {
 
     /// Goes on until the target is refuted, `max_rounds` are over, or there is hardly any surplus to gain, which leaves
     /// the target open. `beside` runs beside every round.
-    pub fn ascend(&mut self, max_rounds: usize, beside: &mut (dyn FnMut() + Send), cx: &SearchContext) -> Ascent {
-        if self.refutes() {
-            return Ascent::Refutes;
-        }
+    pub fn ascend(&mut self, max_rounds: usize, beside: &mut (dyn FnMut() + Send), cx: &SearchContext) -> Verdict {
         for _ in 0..max_rounds {
-            if cx.should_stop() {
+            if self.refutes() || cx.should_stop() {
                 break;
             }
-            let (round, ()) = rayon::join(|| self.round(), &mut *beside);
-            match round {
-                Round::Refuted => return Ascent::Refutes,
-                Round::Converged => return Ascent::Converged,
-                Round::Goes => {}
+            let (goes_on, ()) = rayon::join(|| self.round(), &mut *beside);
+            if !goes_on {
+                return Verdict::Open;
             }
         }
-        Ascent::Limit
+        if self.refutes() { Verdict::Refuted } else { Verdict::Limit }
     }
 
-    /// Goes on for so many rounds, also where the target is refuted; whether there is more to gain.
+    /// Goes on for so many rounds with prices that look at other sets each time, also where the target is refuted as far as
+    /// these show; whether there is more to gain.
     pub fn improve(&mut self, rounds: usize, cx: &SearchContext) -> bool {
-        (0..rounds).all(|_| !cx.should_stop() && !matches!(self.round(), Round::Converged))
+        (0..rounds).all(|_| {
+            if cx.should_stop() {
+                return false;
+            }
+            // Sets found since know better of the center.
+            self.surplus = self.surplus.min(self.master.surplus(&self.center));
+            self.round()
+        })
     }
 
     /// Whether the best profits refute the target.
@@ -121,17 +115,16 @@ impl<'a> Bundle<'a> {
         self.surplus > 0.0
     }
 
-    fn round(&mut self) -> Round {
-        // Prices that look at other sets each time come to know better of the center.
-        self.surplus = self.surplus.min(self.master.surplus(&self.center));
+    /// Moves the center, or learns from the sets found why it does not move; whether there is more to gain.
+    fn round(&mut self) -> bool {
         let proposal = self.master.solve((&self.center, self.surplus), self.step);
         let expected = proposal.surplus - self.surplus;
         if expected <= CONVERGED * self.surplus.abs() {
             if self.step >= MOST_STEP {
-                return Round::Converged;
+                return false;
             }
             self.step *= GREAT_GROWTH;
-            return Round::Goes;
+            return true;
         }
         let (profit, surplus) = self.evaluate(&proposal.profit);
         let gain = surplus - self.surplus;
@@ -147,7 +140,7 @@ impl<'a> Bundle<'a> {
                 self.idle = 0;
             }
         }
-        if self.refutes() { Round::Refuted } else { Round::Goes }
+        true
     }
 
     /// The profits, scaled to the sum of all work, and their surplus, less what rounding may add to it. The sets found go

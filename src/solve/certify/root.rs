@@ -4,7 +4,6 @@ use super::covering::{Center, Devices, Generation, Pricers, Query, Verdict, alon
 use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
-use crate::solve::bundle::Ascent;
 
 /// In about how many cells a device's load and its memory are counted along a line: the fewer, the quicker rounds are, and the
 /// more is rounded off.
@@ -134,11 +133,7 @@ impl<'a> Root<'a> {
         let start = std::mem::take(&mut self.center.profit);
         let mut bundle = along(counts, lines, target, (&self.work, &start));
         let rounds = (MOST_BUNDLE_SUMS / sums.max(1)).clamp(LEAST_BUNDLE_ROUNDS, MOST_BUNDLE_ROUNDS);
-        let verdict = match bundle.ascend(rounds.min(most_rounds), &mut || beside(sums), cx) {
-            Ascent::Refutes => Verdict::Refuted,
-            Ascent::Converged => Verdict::Open,
-            Ascent::Limit => Verdict::Limit,
-        };
+        let verdict = bundle.ascend(rounds.min(most_rounds), &mut || beside(sums), cx);
         let best = bundle.center().to_vec();
         drop(bundle);
         let least = if verdict == Verdict::Refuted { target.max(bound) } else { bound };

@@ -78,12 +78,17 @@ impl<'a> Pairs<'a> {
 
     /// Measures what is left above ideals by `rests`. O(ideals · pins of a unit's nets).
     fn measure_by(&mut self, rests: Rests) {
-        let Setting { reduced, consumption, .. } = self.setting;
-        let left = |used, (kind, speed): (usize, &f64)| consumption.left(used, kind) as f64 * speed;
-        let left = |used| rests.speeds.iter().enumerate().map(|kind| left(used, kind)).sum();
-        self.rest = rests.above_each(reduced, self.lattice);
-        self.left = consumption.all().map(left).collect();
+        self.rest = rests.above_each(self.setting.reduced, self.lattice);
+        self.allow(&rests.speeds);
         self.zones.count_by(rests.units);
+    }
+
+    /// Has devices of each kind take so much, for each unit of their load.
+    fn allow(&mut self, speeds: &[f64]) {
+        let consumption = &self.setting.consumption;
+        let left =
+            |used| speeds.iter().enumerate().map(|(kind, speed)| consumption.left(used, kind) as f64 * speed).sum();
+        self.left = consumption.all().map(left).collect();
     }
 
     /// The same with dominance, for [`Self::best`].

@@ -34,9 +34,9 @@ impl Rests {
         Self { units, nets, speeds }
     }
 
-    /// Profits in place of shares: what devices of each kind earn at most, for each unit of their load.
-    pub fn of_profits(profits: Vec<f64>, earned: Vec<f64>, reduced: &Reduced) -> Self {
-        Self { units: profits, nets: vec![0.0; reduced.nets.len()], speeds: earned }
+    /// Profits in place of shares; what devices earn of them is not known yet.
+    pub fn of_profits(profits: Vec<f64>, reduced: &Reduced) -> Self {
+        Self { units: profits, nets: vec![0.0; reduced.nets.len()], speeds: vec![0.0; reduced.kinds.len()] }
     }
 
     /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.

@@ -5,18 +5,8 @@ use super::cover::Cover;
 use super::devices::{Decision, Devices, Pricers};
 use super::target::largest_refuted;
 use crate::solve::SearchContext;
+use crate::solve::bundle::Verdict;
 use crate::solve::certify::pricing::{Priced, PricedSet, Profits, Rounding};
-
-/// What is known of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// No split is below it.
-    Refuted,
-    /// Fractions of columns cover all units, or no proof was found that they do not.
-    Open,
-    /// A limit came first.
-    Limit,
-}
 
 /// What column generation is asked.
 #[derive(Debug, Clone, Copy)]

@@ -43,7 +43,7 @@ mod tests {
     use crate::instance::{Instance, Node, Platform};
     use crate::preprocess::Unordered;
     use crate::solve::SearchContext;
-    use crate::solve::bundle::Ascent;
+    use crate::solve::bundle::Verdict;
     use crate::solve::certify::assignment::{Assignment, Setting};
     use crate::solve::certify::covering::Devices;
     use crate::solve::certify::samples::{instances, problem, sets};
@@ -95,7 +95,7 @@ mod tests {
             prop_assert!(is_below(&bundle), "{} at {:?}", bundle.surplus(), bundle.center());
             let verdict = bundle.ascend(40, &mut || (), &SearchContext::new());
             prop_assert!(is_below(&bundle), "{} at {:?}", bundle.surplus(), bundle.center());
-            prop_assert!(verdict != Ascent::Refutes || target < optimum, "{target} is refuted, {optimum} is optimal");
+            prop_assert!(verdict != Verdict::Refuted || target < optimum, "{target} is refuted, {optimum} is optimal");
             let center = bundle.center().to_vec();
             drop(bundle);
             for profit in [center, profit] {
@@ -121,7 +121,7 @@ mod tests {
         for profit in [[0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [1.0, f64::NAN], [1.0 + 1e-15, -1.0]] {
             let mut bundle = along(&devices.counts, &mut lines, 2.0, (&[1.0; 2], &profit));
             assert!(!bundle.refutes(), "{profit:?}");
-            assert_ne!(bundle.ascend(20, &mut || (), &SearchContext::new()), Ascent::Refutes, "{profit:?}");
+            assert_ne!(bundle.ascend(20, &mut || (), &SearchContext::new()), Verdict::Refuted, "{profit:?}");
             drop(bundle);
             assert_eq!(refuted_by(&devices.counts, &mut lines, &profit, (0.0, 2.0)), 0.0, "{profit:?}");
         }

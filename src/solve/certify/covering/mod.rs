@@ -12,8 +12,9 @@ mod generation;
 mod lines;
 mod target;
 
+pub use crate::solve::bundle::Verdict;
 pub use columns::Column;
 pub use cover::weights;
 pub use devices::{Decision, Devices, Pricers};
-pub use generation::{Center, Generation, MARGIN, Query, Verdict};
+pub use generation::{Center, Generation, MARGIN, Query};
 pub use lines::{along, refuted_by};

@@ -26,8 +26,10 @@ use crate::solve::dp::setting::Setting;
 /// The program below a target, by profits where there is much to look at.
 pub struct PricedPairs<'a> {
     program: Pairs<'a>,
-    /// What finds profits once a target has had so many pairs; `None` where loads are no plain ones.
-    pricer: Option<(Pricer<'a>, u64)>,
+    /// Once a target has had so many pairs profits are found; `None` where loads are no plain ones.
+    many: Option<u64>,
+    /// What finds them.
+    pricer: Option<Pricer<'a>>,
     /// The most pairs within a target.
     most_pairs: u64,
     /// Pairs looked at for profits.
@@ -39,10 +41,11 @@ pub struct PricedPairs<'a> {
 impl<'a> PricedPairs<'a> {
     /// The program on `setting`, without servers, with profits once a target has had `many` pairs.
     pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice, many: u64) -> Self {
-        let is_plain = setting.loads.is_one_load() && !setting.loads.is_step() && setting.most_replicas() == 1;
-        let pricer = if is_plain { Pricer::new(setting, lattice) } else { None };
         let program = Pairs::new(setting, lattice).with_dominance();
-        Self { program, pricer: pricer.map(|pricer| (pricer, many)), most_pairs: 0, priced_pairs: 0, refuted: None }
+        let work = program.zones.above(lattice.bits(0));
+        let is_plain = setting.loads.is_one_load() && !setting.loads.is_step() && setting.most_replicas() == 1;
+        let many = (is_plain && work.is_finite() && work > 0.0).then_some(many);
+        Self { program, many, pricer: None, most_pairs: 0, priced_pairs: 0, refuted: None }
     }
 
     /// The next target to look at, between `bound` and `last`, where it would be `size` farther without profits.
@@ -55,9 +58,9 @@ impl<'a> PricedPairs<'a> {
     /// As [`Pairs::best`]; those looked at for profits are added to `pairs`, too.
     pub fn best(&mut self, range: (f64, f64), cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
         let before = *pairs;
-        if let Some((pricer, many)) = &mut self.pricer
-            && self.most_pairs >= *many
-        {
+        if self.many.is_some_and(|many| self.most_pairs >= many) {
+            let Pairs { setting, lattice, .. } = self.program;
+            let pricer = self.pricer.get_or_insert_with(|| Pricer::new(setting, lattice));
             let looks = (cx, self.most_pairs.max(FEW_PAIRS));
             let Ok((rests, refuted)) = pricer.rests(range.1, looks, pairs) else { return Verdict::Unknown };
             self.program.measure_by(rests);
@@ -83,12 +86,10 @@ struct Pricer<'a> {
 }
 
 impl<'a> Pricer<'a> {
-    /// A pricer that knows of work alone; `None` where units are on no device, or take no time.
-    fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Option<Self> {
+    /// A pricer that knows of work alone.
+    fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Self {
         let work = Rests::new(setting.reduced).units;
-        let total: f64 = work.iter().sum();
-        let pairs = Pairs::new(setting, lattice);
-        (total.is_finite() && total > 0.0).then(|| Self { pairs, center: work.clone(), work, hot: Vec::new() })
+        Self { pairs: Pairs::new(setting, lattice), center: work.clone(), work, hot: Vec::new() }
     }
 
     /// What is left above ideals within `target`, by the best profits found, and about what these refute. For each set of profits
@@ -128,14 +129,13 @@ impl<'a> Pricer<'a> {
         cx: &SearchContext,
         pairs: &mut u64,
     ) -> Result<Rests, Stopped> {
-        let reduced = self.pairs.setting.reduced;
-        self.pairs.measure_by(Rests::of_profits(profits.to_vec(), Vec::new(), reduced));
+        let mut rests = Rests::of_profits(profits.to_vec(), self.pairs.setting.reduced);
+        self.pairs.measure_by(rests.clone());
         // Hot ideals first: what is known to be earned has not to be looked for.
         let all = self.hot.iter().copied().chain(starts);
         let best = self.pairs.price(target, 1.0, all, cx, pairs)?;
-        let earned = best.kinds.iter().map(|kind| kind.most * ROOM / target).collect();
-        let rests = Rests::of_profits(profits.to_vec(), earned, reduced);
-        self.pairs.measure_by(rests.clone());
+        rests.speeds = best.kinds.iter().map(|kind| kind.most * ROOM / target).collect();
+        self.pairs.allow(&rests.speeds);
         Ok(rests)
     }
 
@@ -155,7 +155,7 @@ impl<'a> Pricer<'a> {
         let (mut round, spent) = (0, AtomicU64::new(0));
         let prices: Prices = Box::new(|profit| {
             let profit = profit.iter().map(|profit| profit.max(0.0)).collect();
-            program.measure_by(Rests::of_profits(profit, Vec::new(), reduced));
+            program.measure_by(Rests::of_profits(profit, reduced));
             let some = starts.iter().copied().skip(round * PHASE % stride).step_by(stride);
             round += 1;
             let mut looked = 0;
@@ -341,33 +341,38 @@ mod tests {
         }
     }
 
+    /// Runs a test on all ideals of an instance.
+    fn on(instance: &Instance, test: impl FnOnce(&Setting, &Lattice)) {
+        let problem = Problem::new(instance, ProblemSpec::of(instance)).unwrap();
+        let reduced = Reduced::new(&problem);
+        let lattice = Lattice::new(&reduced.order, 1 << 16, &SearchContext::new()).unwrap().unwrap();
+        test(&Setting::new(&problem, &reduced), &lattice);
+    }
+
     #[test]
     fn what_devices_earn_is_exact() {
-        let instance = layers(4);
-        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
-        let reduced = Reduced::new(&problem);
-        let setting = Setting::new(&problem, &reduced);
-        let cx = SearchContext::new();
-        let lattice = Lattice::new(&reduced.order, 1 << 16, &cx).unwrap().unwrap();
-        let profits: Vec<f64> = (0..reduced.unit_count()).map(|u| (u * 13 % 7) as f64).collect();
-        let target = 200.0;
-        let mut pricer = Pricer::new(&setting, &lattice).unwrap();
-        let all = (0..lattice.count() - 1).collect();
-        let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
-        let mut sets = SetLoads::new(&setting.loads);
-        let mut most: f64 = 0.0;
-        for (from, to) in (0..lattice.count()).flat_map(|from| (from..lattice.count()).map(move |to| (from, to))) {
-            let (below, above): (Bits, Bits) = (lattice.bits(from).into(), lattice.bits(to).into());
-            let set: Bits = below.iter().zip(&above).map(|(below, above)| above & !below).collect();
-            if is_subset(&below, &above)
-                && sets
-                    .least_value(setting.stages[0], &set, &below, &above)
-                    .is_some_and(|value| objective(value) <= target)
-            {
-                most = most.max(ones(&set).map(|u| profits[u]).sum());
+        on(&layers(4), |setting, lattice| {
+            let cx = SearchContext::new();
+            let profits: Vec<f64> = (0..setting.reduced.unit_count()).map(|u| (u * 13 % 7) as f64).collect();
+            let target = 200.0;
+            let mut pricer = Pricer::new(setting, lattice);
+            let all = (0..lattice.count() - 1).collect();
+            let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
+            let mut sets = SetLoads::new(&setting.loads);
+            let mut most: f64 = 0.0;
+            for (from, to) in (0..lattice.count()).flat_map(|from| (from..lattice.count()).map(move |to| (from, to))) {
+                let (below, above): (Bits, Bits) = (lattice.bits(from).into(), lattice.bits(to).into());
+                let set: Bits = below.iter().zip(&above).map(|(below, above)| above & !below).collect();
+                if is_subset(&below, &above)
+                    && sets
+                        .least_value(setting.stages[0], &set, &below, &above)
+                        .is_some_and(|value| objective(value) <= target)
+                {
+                    most = most.max(ones(&set).map(|u| profits[u]).sum());
+                }
             }
-        }
-        assert_eq!(rests.speeds[0] * target, most * ROOM);
+            assert_eq!(rests.speeds[0] * target, most * ROOM);
+        });
     }
 
     #[test]
@@ -378,35 +383,32 @@ mod tests {
             edges: (0..3).map(|source| Edge { source, target: source + 1 }).collect(),
             ..Instance::default()
         };
-        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
-        let reduced = Reduced::new(&problem);
-        let setting = Setting::new(&problem, &reduced);
-        let lattice = Lattice::new(&reduced.order, 5, &SearchContext::new()).unwrap().unwrap();
-        let pairs = Pairs::new(&setting, &lattice);
-        assert_eq!(pairs.starts(1.0), (0..lattice.count() - 1).collect::<Vec<usize>>());
-        assert_eq!(pairs.starts(0.99), [0usize; 0]);
+        on(&instance, |setting, lattice| {
+            let pairs = Pairs::new(setting, lattice);
+            assert_eq!(pairs.starts(1.0), (0..lattice.count() - 1).collect::<Vec<usize>>());
+            assert_eq!(pairs.starts(0.99), [0usize; 0]);
+        });
     }
 
     #[test]
     fn profits_leave_the_best_chain_and_few_pairs() {
-        let instance = layers(12);
-        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
-        let reduced = Reduced::new(&problem);
-        let setting = Setting::new(&problem, &reduced);
-        let cx = SearchContext::new();
-        let lattice = Lattice::new(&reduced.order, 1 << 16, &cx).unwrap().unwrap();
-        let (mut by_work, mut by_profits, mut pairs) = (0, 0, 0);
-        let mut program = Pairs::new(&setting, &lattice).with_dominance();
-        let Verdict::Found((_, value)) = program.best((0.0, f64::MAX), &cx, &mut 0) else { panic!("there is a chain") };
-        let below = objective(value) * (1.0 - 1e-9);
-        assert!(matches!(program.best((0.0, below), &cx, &mut by_work), Verdict::Refuted));
-        let mut pricer = Pricer::new(&setting, &lattice).unwrap();
-        for target in [below, objective(value)] {
-            let (rests, _) = pricer.rests(target, (&cx, 1 << 20), &mut pairs).unwrap();
-            program.measure_by(rests);
-            let verdict = program.best((0.0, target), &cx, &mut by_profits);
-            assert_eq!(matches!(verdict, Verdict::Refuted), target == below);
-        }
-        assert!(2 * by_profits < by_work, "{by_profits} pairs by profits, {by_work} by work, {pairs} for profits");
+        on(&layers(12), |setting, lattice| {
+            let cx = SearchContext::new();
+            let (mut by_work, mut by_profits, mut pairs) = (0, 0, 0);
+            let mut program = Pairs::new(setting, lattice).with_dominance();
+            let Verdict::Found((_, value)) = program.best((0.0, f64::MAX), &cx, &mut 0) else {
+                panic!("there is a chain")
+            };
+            let below = objective(value) * (1.0 - 1e-9);
+            assert!(matches!(program.best((0.0, below), &cx, &mut by_work), Verdict::Refuted));
+            let mut pricer = Pricer::new(setting, lattice);
+            for target in [below, objective(value)] {
+                let (rests, _) = pricer.rests(target, (&cx, 1 << 20), &mut pairs).unwrap();
+                program.measure_by(rests);
+                let verdict = program.best((0.0, target), &cx, &mut by_profits);
+                assert_eq!(matches!(verdict, Verdict::Refuted), target == below);
+            }
+            assert!(2 * by_profits < by_work, "{by_profits} pairs by profits, {by_work} by work, {pairs} for profits");
+        });
     }
 }
