@@ -70,6 +70,11 @@ impl<'a> Costs<'a> {
         }
     }
 
+    /// How long the kind computes a unit; `None` where it cannot run it.
+    pub fn computes(&self, u: usize) -> Option<f64> {
+        self.own[u].as_ref().map(|own| own.iter().map(|terms| terms.compute).sum())
+    }
+
     /// The same where each net costs so many times as much. O(n + pins).
     #[must_use]
     pub fn priced(&self, price: impl Fn(usize) -> f64) -> Self {

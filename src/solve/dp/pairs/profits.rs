@@ -358,20 +358,72 @@ mod tests {
             let mut pricer = Pricer::new(setting, lattice);
             let all = (0..lattice.count() - 1).collect();
             let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
-            let mut sets = SetLoads::new(&setting.loads);
-            let mut most: f64 = 0.0;
-            for (from, to) in (0..lattice.count()).flat_map(|from| (from..lattice.count()).map(move |to| (from, to))) {
-                let (below, above): (Bits, Bits) = (lattice.bits(from).into(), lattice.bits(to).into());
-                let set: Bits = below.iter().zip(&above).map(|(below, above)| above & !below).collect();
-                if is_subset(&below, &above)
-                    && sets
-                        .least_value(setting.stages[0], &set, &below, &above)
-                        .is_some_and(|value| objective(value) <= target)
-                {
-                    most = most.max(ones(&set).map(|u| profits[u]).sum());
+            let earned = stages(setting, lattice, target).into_iter().map(|(from, to)| {
+                pricer.pairs.zones.above(lattice.bits(from)) - pricer.pairs.zones.above(lattice.bits(to))
+            });
+            assert_eq!(rests.speeds[0] * target, earned.fold(0.0, f64::max) * ROOM);
+        });
+    }
+
+    /// All stages within a target, by the ideals at which they begin and end.
+    fn stages(setting: &Setting, lattice: &Lattice, target: f64) -> Vec<(usize, usize)> {
+        let mut sets = SetLoads::new(&setting.loads);
+        let all = (0..lattice.count()).flat_map(|from| (from + 1..lattice.count()).map(move |to| (from, to)));
+        let is_within = |&(from, to): &(usize, usize)| {
+            let (below, above): (Bits, Bits) = (lattice.bits(from).into(), lattice.bits(to).into());
+            let set: Bits = below.iter().zip(&above).map(|(below, above)| above & !below).collect();
+            is_subset(&below, &above)
+                && sets
+                    .least_value(setting.stages[0], &set, &below, &above)
+                    .is_some_and(|value| objective(value) <= target)
+        };
+        all.filter(is_within).collect()
+    }
+
+    /// Keeps the stages that earn at least `least`.
+    struct Earning<'p> {
+        pairs: &'p Pairs<'p>,
+        least: f64,
+        from: usize,
+        seen: Vec<(usize, usize)>,
+    }
+
+    impl Visitor for Earning<'_> {
+        fn left_after(&self, _: usize, _: f64) -> Option<f64> {
+            Some(self.pairs.rest[self.from] - self.least)
+        }
+
+        fn visit(&mut self, stage: &Stage) {
+            self.seen.push((self.from, stage.to));
+        }
+    }
+
+    #[test]
+    fn a_walk_sees_once_each_stage_that_earns_enough_and_no_other() {
+        on(&layers(4), |setting, lattice| {
+            let (target, cx) = (200.0, SearchContext::new());
+            let within = stages(setting, lattice, target);
+            let mut steps = Vec::new();
+            for (step, least) in [(13, 0.0), (13, 6.0), (13, 12.0), (5, 9.0), (5, 14.0), (0, 3.0)] {
+                let mut pairs = Pairs::new(setting, lattice);
+                // Profits of zero, and profits that have nothing to do with what units compute.
+                let profits = (0..setting.reduced.unit_count()).map(|u| ((u * step + 3) % 7) as f64).collect();
+                pairs.measure_by(Rests::of_profits(profits, setting.reduced));
+                let (mut seen, mut count) = (Vec::new(), 0);
+                for from in 0..lattice.count() - 1 {
+                    let mut visitor = Earning { pairs: &pairs, least, from, seen: Vec::new() };
+                    Walk::new(&pairs, (0.0, target), &cx, &mut count).run(from, &pairs.kinds, &mut visitor).unwrap();
+                    seen.extend(visitor.seen);
                 }
+                seen.sort_unstable();
+                let earns = |&&(from, to): &&(usize, usize)| pairs.rest[from] - pairs.rest[to] >= least;
+                let enough: Vec<_> = within.iter().filter(earns).copied().collect();
+                assert!(!enough.is_empty() && (least == 0.0 || enough.len() < within.len()), "{step}, {least}");
+                assert_eq!(seen, enough, "{step}, {least}");
+                steps.push(count);
             }
-            assert_eq!(rests.speeds[0] * target, most * ROOM);
+            // What earns much computes much, and has no room for much else.
+            assert!(steps[1] < steps[0] && 4 * steps[2] < steps[0], "{steps:?}");
         });
     }
 

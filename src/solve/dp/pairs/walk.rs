@@ -44,6 +44,16 @@ impl Stage<'_> {
     }
 }
 
+/// The units that a kind of device can run, those first that count most for what they compute, with how much that is. None of two
+/// passes, each of which is a load of its own.
+fn by_ratio(pairs: &Pairs, costs: &Costs) -> Vec<(u32, f64)> {
+    let count = if pairs.setting.loads.is_one_load() { costs.own.len() } else { 0 };
+    let ratio = |u: usize| Some((u as u32, pairs.zones.share(u) / costs.computes(u)?));
+    let mut all: Vec<(u32, f64)> = (0..count).filter_map(ratio).filter(|(_, ratio)| *ratio > 0.0).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
+}
+
 /// What becomes of the stages of a walk.
 pub trait Visitor {
     /// The most that may be left above a stage of this kind, in terms of [`Pairs::rest`], where no load of a chain exceeds
@@ -62,6 +72,17 @@ struct Usable {
     limit: Option<f64>,
     /// The most that may be left above it.
     time_left: f64,
+    /// The least that its units count, in terms of [`Zones`](crate::solve::dp::zone::Zones).
+    least: f64,
+}
+
+/// What the units that may join a stage, and those it has, can still count.
+#[derive(Clone, Copy)]
+struct Outlook {
+    /// What can be done without.
+    spare: f64,
+    /// What they count at most beyond the price of what they compute.
+    gain: f64,
 }
 
 /// Walks from ideals within one target.
@@ -84,6 +105,12 @@ pub struct Walk<'a> {
     most_compute: f64,
     /// Which units the stage may hold; empty where that is not known.
     zone: Bits,
+    /// For each kind of device its units, those first that count most for what they compute, with how much that is.
+    by_ratio: Vec<Vec<(u32, f64)>>,
+    /// How much compute a count of one buys, zero where nothing is known of that.
+    per_price: f64,
+    /// What each unit of the zone counts beyond the price of what it computes.
+    gains: Vec<f64>,
     /// For each depth of the walk a row of bits: the units that are not to join from there on.
     barred: Vec<u64>,
 }
@@ -105,6 +132,9 @@ impl<'a> Walk<'a> {
             usable: Vec::new(),
             most_compute: 0.0,
             zone: Bits::default(),
+            by_ratio: pairs.kinds.iter().map(|costs| by_ratio(pairs, costs)).collect(),
+            per_price: 0.0,
+            gains: vec![0.0; reduced.unit_count()],
             barred: vec![0; (reduced.unit_count() + 1) * pairs.lattice.words()],
         }
     }
@@ -123,16 +153,17 @@ impl<'a> Walk<'a> {
                 self.nets[e as usize].put_below(is_source);
             }
         }
-        for costs in kinds {
-            self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, visitor)).collect();
+        let above = pairs.zones.above(pairs.lattice.bits(from));
+        for (kind, costs) in kinds.iter().enumerate() {
+            self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, above, visitor)).collect();
             let a_unit = compute_load(&costs.kind.pieces, 1.0);
             let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
             if let Some(most) = most.max_by(f64::total_cmp) {
                 self.most_compute = most;
                 self.barred[..pairs.lattice.words()].fill(0);
-                let spare = self.survey(costs);
+                let outlook = self.survey(costs, kind);
                 self.bar_beyond_zone(costs);
-                self.descend((costs, 0), from, (Sums::default(), spare), visitor)?;
+                self.descend((costs, 0), from, (Sums::default(), outlook), visitor)?;
                 self.unbar_beyond_zone(costs);
             }
         }
@@ -140,26 +171,50 @@ impl<'a> Walk<'a> {
     }
 
     /// What is worth knowing of a stage kind, if it may come next.
-    fn usable(&self, stage: usize, visitor: &impl Visitor) -> Option<Usable> {
+    fn usable(&self, stage: usize, above: f64, visitor: &impl Visitor) -> Option<Usable> {
         let Setting { stages, reduced, .. } = self.pairs.setting;
         let kind = stages[stage];
         let limit = reduced.kinds[kind.kind].capacity(kind.replicas);
         let time_left = visitor.left_after(stage, self.most_load)? * ROUNDING;
-        Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left })
+        Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left, least: above - time_left })
     }
 
-    /// Finds the zone of `from`. Returns how much of it a stage can do without, if what is left is not to be too much for
-    /// the devices after it.
-    fn survey(&mut self, costs: &Costs) -> f64 {
+    /// Finds the zone of `from`, and what a stage can count of it, if what is left is not to be too much for the devices after it.
+    fn survey(&mut self, costs: &Costs, kind: usize) -> Outlook {
         let Pairs { lattice, zones, .. } = self.pairs;
         let from = lattice.bits(self.from);
         let ready = lattice.above(self.from).iter().map(|&(u, _)| u as usize);
-        let time = |u: usize| costs.own[u].as_ref().map(|own| own.iter().map(|terms| terms.compute).sum());
+        let time = |u: usize| costs.computes(u);
         let zone = zones.of(from, ready, time, self.most_compute * ROUNDING);
-        let time_left = self.usable.iter().map(|usable| usable.time_left).fold(0.0, f64::max);
         let (zone, work) = zone.unwrap_or((Bits::default(), f64::INFINITY));
         self.zone = zone;
-        work - (zones.above(from) - time_left) + (ROUNDING - 1.0) * work
+        let least = self.usable.iter().map(|usable| usable.least).fold(f64::INFINITY, f64::min);
+        let price = self.price(kind, least);
+        self.per_price = if price > 0.0 { 1.0 / price } else { 0.0 };
+        for u in ones(&self.zone) {
+            self.gains[u] = zones.share(u) - price * costs.computes(u).unwrap_or_default();
+        }
+        let gain = ones(&self.zone).map(|u| self.gains[u].max(0.0)).sum();
+        Outlook { spare: work - least + (ROUNDING - 1.0) * work, gain }
+    }
+
+    /// The price of compute at which [`Self::least_compute`] is most for units that count so much; zero where the whole zone
+    /// counts less. Where those come first that count most for what they compute, it is that of the last unit needed.
+    fn price(&self, kind: usize, least: f64) -> f64 {
+        let mut counted = 0.0;
+        for &(u, ratio) in self.by_ratio[kind].iter().filter(|&&(u, _)| contains(&self.zone, u as usize)) {
+            counted += self.pairs.zones.share(u as usize);
+            if counted >= least {
+                return if ratio.is_finite() { ratio } else { 0.0 };
+            }
+        }
+        0.0
+    }
+
+    /// What a stage of this kind has to compute at least: what its units count is no more than the price of that and their
+    /// gain. This is the Lagrangian bound of a knapsack.
+    fn least_compute(&self, usable: &Usable, gain: f64) -> f64 {
+        (usable.least - gain) * self.per_price - (ROUNDING - 1.0) * self.most_compute
     }
 
     /// The units above `from` that no stage can hold.
@@ -188,14 +243,14 @@ impl<'a> Walk<'a> {
         &mut self,
         (costs, depth): (&Costs, usize),
         ideal: usize,
-        (mut sums, mut spare): (Sums, f64),
+        (mut sums, mut outlook): (Sums, Outlook),
         visitor: &mut impl Visitor,
     ) -> Result<(), Stopped> {
         let words = self.set.len();
         let row = depth * words..(depth + 1) * words;
         for &(unit, larger) in self.pairs.lattice.above(ideal) {
             let u = unit as usize;
-            if spare < 0.0 {
+            if outlook.spare < 0.0 {
                 break;
             }
             if contains(&self.barred[row.clone()], u) {
@@ -206,15 +261,16 @@ impl<'a> Walk<'a> {
                 return Err(Stopped);
             }
             if let Some(sums) = self.join(costs, u, &sums) {
-                if self.look_at(costs, larger as usize, &sums, visitor) {
+                let outlook = Outlook { gain: outlook.gain + self.gains[u].min(0.0), ..outlook };
+                if self.look_at(costs, larger as usize, (&sums, outlook.gain), visitor) {
                     self.barred.copy_within(row.clone(), row.end);
-                    self.descend((costs, depth + 1), larger as usize, (sums, spare), visitor)?;
+                    self.descend((costs, depth + 1), larger as usize, (sums, outlook), visitor)?;
                 }
                 self.leave(costs, u);
             }
             // What holds this unit has been looked at.
-            spare -= self.bar(costs, u, row.clone(), &mut sums);
-            if !self.usable.iter().any(|usable| self.may_grow(usable, &sums)) {
+            self.bar(costs, u, row.clone(), (&mut sums, &mut outlook));
+            if !self.usable.iter().any(|usable| self.may_grow(usable, &sums, outlook.gain)) {
                 break;
             }
         }
@@ -222,18 +278,20 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Bars a unit from joining; what the stage loses by that. Nets that are cut for good then count as lasting.
-    fn bar(&mut self, costs: &Costs, u: usize, row: Range<usize>, sums: &mut Sums) -> f64 {
-        let Self { pairs, zone, barred, nets, .. } = self;
+    /// Bars a unit from joining, which the stage loses with all that comes after it. Nets that are cut for good then count as lasting.
+    fn bar(&mut self, costs: &Costs, u: usize, row: Range<usize>, (sums, outlook): (&mut Sums, &mut Outlook)) {
+        let Self { pairs, zone, barred, nets, gains, .. } = self;
         let barred = &mut barred[row];
         if zone.is_empty() {
             barred[u / 64] |= 1 << (u % 64);
             costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
-            return 0.0;
+            return;
         }
         pairs.zones.bar(u, zone, barred, |u| {
+            outlook.spare -= pairs.zones.share(u);
+            outlook.gain -= gains[u].max(0.0);
             costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
-        })
+        });
     }
 
     /// Lets those join again that have been barred at this depth.
@@ -276,11 +334,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Looks at the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.
-    fn look_at(&mut self, costs: &Costs, to: usize, sums: &Sums, visitor: &mut impl Visitor) -> bool {
+    fn look_at(&mut self, costs: &Costs, to: usize, (sums, gain): (&Sums, f64), visitor: &mut impl Visitor) -> bool {
         let mut may_grow = false;
         for index in 0..self.usable.len() {
             let usable = self.usable[index];
-            if !self.may_grow(&usable, sums) {
+            if !self.may_grow(&usable, sums, gain) {
                 continue;
             }
             may_grow = true;
@@ -297,10 +355,12 @@ impl<'a> Walk<'a> {
         may_grow
     }
 
-    /// Whether the present stage, or one that holds it, may be within the target.
-    fn may_grow(&self, usable: &Usable, sums: &Sums) -> bool {
+    /// Whether the present stage, or one that holds it, may be within the target and leave no more than may be left.
+    fn may_grow(&self, usable: &Usable, sums: &Sums, gain: f64) -> bool {
         let Setting { loads, stages, .. } = self.pairs.setting;
-        let least = loads.value(stages[usable.stage], &sums.lasting, sums.parameter_bytes);
+        let mut lasting = sums.lasting;
+        lasting[0].compute = lasting[0].compute.max(self.least_compute(usable, gain));
+        let least = loads.value(stages[usable.stage], &lasting, sums.parameter_bytes);
         fits(sums.memory, usable.limit) && objective(least) <= self.target
     }
 
