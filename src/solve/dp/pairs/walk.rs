@@ -16,6 +16,9 @@ use crate::solve::dp::stage::StageKind;
 /// Room for the rounding of products in the bound by work.
 pub const ROUNDING: f64 = 1.0 + 1e-12;
 
+/// Room for the rounding of sums in what a stage has to compute, as a part of the most that it can.
+const MARGIN: f64 = 1e-9;
+
 /// A stage within the target that a walk has come to.
 pub struct Stage<'w> {
     /// The ideal after it.
@@ -214,7 +217,7 @@ impl<'a> Walk<'a> {
     /// What a stage of this kind has to compute at least: what its units count is no more than the price of that and their
     /// gain. This is the Lagrangian bound of a knapsack.
     fn least_compute(&self, usable: &Usable, gain: f64) -> f64 {
-        (usable.least - gain) * self.per_price - (ROUNDING - 1.0) * self.most_compute
+        (usable.least - gain) * self.per_price - MARGIN * self.most_compute
     }
 
     /// The units above `from` that no stage can hold.
