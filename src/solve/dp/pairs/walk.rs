@@ -202,10 +202,11 @@ impl<'a> Walk<'a> {
     }
 
     /// The price of compute at which [`Self::least_compute`] is most for units that count so much; zero where the whole zone
-    /// counts less. Where those come first that count most for what they compute, it is that of the last unit needed.
+    /// counts less, or is not known. Where those come first that count most for what they compute, it is that of the last unit needed.
     fn price(&self, kind: usize, least: f64) -> f64 {
         let mut counted = 0.0;
-        for &(u, ratio) in self.by_ratio[kind].iter().filter(|&&(u, _)| contains(&self.zone, u as usize)) {
+        let is_in_zone = |&&(u, _): &&(u32, f64)| !self.zone.is_empty() && contains(&self.zone, u as usize);
+        for &(u, ratio) in self.by_ratio[kind].iter().filter(is_in_zone) {
             counted += self.pairs.zones.share(u as usize);
             if counted >= least {
                 return if ratio.is_finite() { ratio } else { 0.0 };
