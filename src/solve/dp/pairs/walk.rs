@@ -47,8 +47,8 @@ impl Stage<'_> {
     }
 }
 
-/// The units that a kind of device can run, those first that count most for what they compute, with how much that is. None of two
-/// passes, each of which is a load of its own.
+/// The units that a kind of device can run and that count, those first that count most for what they compute, with how much that
+/// is. None where each pass is a load of its own.
 fn by_ratio(pairs: &Pairs, costs: &Costs) -> Vec<(u32, f64)> {
     let count = if pairs.setting.loads.is_one_load() { costs.own.len() } else { 0 };
     let ratio = |u: usize| Some((u as u32, pairs.zones.share(u) / costs.computes(u)?));
@@ -108,9 +108,9 @@ pub struct Walk<'a> {
     most_compute: f64,
     /// Which units the stage may hold; empty where that is not known.
     zone: Bits,
-    /// For each kind of device its units, those first that count most for what they compute, with how much that is.
+    /// By kind of device, [`by_ratio`].
     by_ratio: Vec<Vec<(u32, f64)>>,
-    /// How much compute a count of one buys, zero where nothing is known of that.
+    /// How much compute a count of one buys; zero where there is no price.
     per_price: f64,
     /// What each unit of the zone counts beyond the price of what it computes.
     gains: Vec<f64>,
