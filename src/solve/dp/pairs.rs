@@ -53,6 +53,9 @@ pub struct Pairs<'a> {
     /// nobody can tell.
     free: Vec<bool>,
     zones: Zones<'a>,
+    /// For each kind of device the units that it can run and that count anything in a zone, those first that count most for what they
+    /// compute, with how much that is. None where each pass is a load of its own.
+    by_ratio: Vec<Vec<(u32, f64)>>,
     /// Steps of a walk between two looks at the limits.
     steps_per_look: u64,
 }
@@ -70,17 +73,28 @@ impl<'a> Pairs<'a> {
             once: if setting.loads.is_step() { 1.0 / setting.most_replicas() as f64 } else { 0.0 },
             free: Vec::new(),
             zones: Zones::new(&reduced.order, Vec::new()),
+            by_ratio: Vec::new(),
             steps_per_look: 1 << 14,
         };
         pairs.measure_by(Rests::new(reduced));
         pairs
     }
 
-    /// Measures what is left above ideals by `rests`. O(ideals · pins of a unit's nets).
+    /// Measures what is left above ideals by `rests`. O(ideals · pins of a unit's nets + kinds · n log n).
     fn measure_by(&mut self, rests: Rests) {
         self.rest = rests.above_each(self.setting.reduced, self.lattice);
         self.allow(&rests.speeds);
         self.zones.count_by(rests.units);
+        self.by_ratio = self.kinds.iter().map(|costs| self.by_ratio(costs)).collect();
+    }
+
+    /// What [`Self::by_ratio`] holds of a kind.
+    fn by_ratio(&self, costs: &Costs) -> Vec<(u32, f64)> {
+        let count = if self.setting.loads.is_one_load() { costs.own.len() } else { 0 };
+        let ratio = |u: usize| Some((u as u32, self.zones.share(u) / costs.computes(u)?));
+        let mut all: Vec<(u32, f64)> = (0..count).filter_map(ratio).filter(|(_, ratio)| *ratio > 0.0).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all
     }
 
     /// Has devices of each kind take so much, for each unit of their load.

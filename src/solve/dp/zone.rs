@@ -83,14 +83,20 @@ impl<'a> Zones<'a> {
         Some((zone, work))
     }
 
-    /// Bars `u` and what comes after it in a zone; the units that were not barred before are shown to `see`.
-    pub fn bar(&self, u: usize, zone: &[u64], barred: &mut [u64], mut see: impl FnMut(usize)) {
+    /// Bars `u` and what comes after it in a zone; the units that were not barred before are shown to `see`. Returns what
+    /// they count.
+    pub fn bar(&self, u: usize, zone: &[u64], barred: &mut [u64], mut see: impl FnMut(usize)) -> f64 {
         let after = &self.after[u * self.words..][..self.words];
+        let mut lost = 0.0;
         for (word, ((after, zone), barred)) in after.iter().zip(zone).zip(barred).enumerate() {
             let new = after & zone & !*barred;
             *barred |= new;
-            ones(&[new]).map(|bit| 64 * word + bit).for_each(&mut see);
+            for unit in ones(&[new]).map(|bit| 64 * word + bit) {
+                lost += self.shares[unit];
+                see(unit);
+            }
         }
+        lost
     }
 }
 
@@ -114,9 +120,9 @@ mod tests {
         assert_eq!(zones.above(&[0b111]), 9.0);
         let mut barred = [0];
         let mut seen = Vec::new();
-        zones.bar(1, &[0b1110], &mut barred, |u| seen.push(u));
-        zones.bar(2, &[0b1110], &mut barred, |u| seen.push(u));
-        assert_eq!(seen, [1, 3, 2], "3 was barred with 1");
+        assert_eq!(zones.bar(1, &[0b1110], &mut barred, |u| seen.push(u)), 6.0);
+        assert_eq!(zones.bar(2, &[0b1110], &mut barred, |u| seen.push(u)), 3.0, "3 was barred");
+        assert_eq!(seen, [1, 3, 2]);
         assert_eq!(barred, [0b1110]);
     }
 }

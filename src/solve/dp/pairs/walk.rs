@@ -47,16 +47,6 @@ impl Stage<'_> {
     }
 }
 
-/// The units that a kind of device can run and that count, those first that count most for what they compute, with how much that
-/// is. None where each pass is a load of its own.
-fn by_ratio(pairs: &Pairs, costs: &Costs) -> Vec<(u32, f64)> {
-    let count = if pairs.setting.loads.is_one_load() { costs.own.len() } else { 0 };
-    let ratio = |u: usize| Some((u as u32, pairs.zones.share(u) / costs.computes(u)?));
-    let mut all: Vec<(u32, f64)> = (0..count).filter_map(ratio).filter(|(_, ratio)| *ratio > 0.0).collect();
-    all.sort_by(|a, b| b.1.total_cmp(&a.1));
-    all
-}
-
 /// What becomes of the stages of a walk.
 pub trait Visitor {
     /// The most that may be left above a stage of this kind, in terms of [`Pairs::rest`], where no load of a chain exceeds
@@ -108,11 +98,9 @@ pub struct Walk<'a> {
     most_compute: f64,
     /// Which units the stage may hold; empty where that is not known.
     zone: Bits,
-    /// By kind of device, [`by_ratio`].
-    by_ratio: Vec<Vec<(u32, f64)>>,
     /// How much compute a count of one buys; zero where there is no price.
     per_price: f64,
-    /// What each unit of the zone counts beyond the price of what it computes.
+    /// What each unit of the zone counts beyond the price of what it computes; nothing reads it where there is no price.
     gains: Vec<f64>,
     /// For each depth of the walk a row of bits: the units that are not to join from there on.
     barred: Vec<u64>,
@@ -135,7 +123,6 @@ impl<'a> Walk<'a> {
             usable: Vec::new(),
             most_compute: 0.0,
             zone: Bits::default(),
-            by_ratio: pairs.kinds.iter().map(|costs| by_ratio(pairs, costs)).collect(),
             per_price: 0.0,
             gains: vec![0.0; reduced.unit_count()],
             barred: vec![0; (reduced.unit_count() + 1) * pairs.lattice.words()],
@@ -187,8 +174,7 @@ impl<'a> Walk<'a> {
         let Pairs { lattice, zones, .. } = self.pairs;
         let from = lattice.bits(self.from);
         let ready = lattice.above(self.from).iter().map(|&(u, _)| u as usize);
-        let time = |u: usize| costs.computes(u);
-        let zone = zones.of(from, ready, time, self.most_compute * ROUNDING);
+        let zone = zones.of(from, ready, |u| costs.computes(u), self.most_compute * ROUNDING);
         let (zone, work) = zone.unwrap_or((Bits::default(), f64::INFINITY));
         self.zone = zone;
         let least = self.usable.iter().map(|usable| usable.least).fold(f64::INFINITY, f64::min);
@@ -204,9 +190,11 @@ impl<'a> Walk<'a> {
     /// The price of compute at which [`Self::least_compute`] is most for units that count so much; zero where the whole zone
     /// counts less, or is not known. Where those come first that count most for what they compute, it is that of the last unit needed.
     fn price(&self, kind: usize, least: f64) -> f64 {
+        if self.zone.is_empty() {
+            return 0.0;
+        }
         let mut counted = 0.0;
-        let is_in_zone = |&&(u, _): &&(u32, f64)| !self.zone.is_empty() && contains(&self.zone, u as usize);
-        for &(u, ratio) in self.by_ratio[kind].iter().filter(is_in_zone) {
+        for &(u, ratio) in self.pairs.by_ratio[kind].iter().filter(|&&(u, _)| contains(&self.zone, u as usize)) {
             counted += self.pairs.zones.share(u as usize);
             if counted >= least {
                 return if ratio.is_finite() { ratio } else { 0.0 };
@@ -282,7 +270,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Bars a unit from joining, which the stage loses with all that comes after it. Nets that are cut for good then count as lasting.
+    /// Bars a unit from joining; nets that are cut for good then count as lasting.
     fn bar(&mut self, costs: &Costs, u: usize, row: Range<usize>, (sums, outlook): (&mut Sums, &mut Outlook)) {
         let Self { pairs, zone, barred, nets, gains, .. } = self;
         let barred = &mut barred[row];
@@ -291,8 +279,7 @@ impl<'a> Walk<'a> {
             costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
             return;
         }
-        pairs.zones.bar(u, zone, barred, |u| {
-            outlook.spare -= pairs.zones.share(u);
+        outlook.spare -= pairs.zones.bar(u, zone, barred, |u| {
             outlook.gain -= gains[u].max(0.0);
             costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
         });
