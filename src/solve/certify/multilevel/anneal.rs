@@ -122,7 +122,7 @@ impl<const R: usize> Run<'_, '_, R> {
         let after = [overload(&shift.from, &self.limits), overload(&shift.to, &self.limits)];
         let delta = self.delta((from, to), &before, [&shift.from, &shift.to], after);
         if !accepts(delta, temperature, rng) {
-            return self.convexity.is_none() && self.exchange(v, (to, &shift), temperature, rng);
+            return self.exchange(v, (to, &shift), temperature, rng);
         }
         if let Some(convexity) = &mut self.convexity {
             if !convexity.admits(v, from, to) {
@@ -147,7 +147,7 @@ impl<const R: usize> Run<'_, '_, R> {
         let back = self.state.shift(u, from);
         let after = [overload(&back.to, &self.limits), overload(&back.from, &self.limits)];
         let delta = self.delta((from, to), &before, [&back.to, &back.from], after);
-        let is_accepted = accepts(delta, temperature, rng);
+        let is_accepted = accepts(delta, temperature, rng) && self.keeps_convex((v, u), (from, to));
         if is_accepted {
             self.state.apply(u, from, &back);
             self.settle((from, to), after);
@@ -155,6 +155,19 @@ impl<const R: usize> Run<'_, '_, R> {
             self.state.apply(v, from, &Shift { from: before[1], to: before[0] });
         }
         is_accepted
+    }
+
+    /// Whether both devices stay convex when `v` moves from the first one and then `u` to it; if so, they have.
+    fn keeps_convex(&mut self, (v, u): (usize, usize), (from, to): (usize, usize)) -> bool {
+        let Some(convexity) = &mut self.convexity else { return true };
+        if !convexity.admits(v, from, to) {
+            return false;
+        }
+        convexity.apply(v, from, to);
+        let is_admitted = convexity.admits(u, to, from);
+        let (w, source, target) = if is_admitted { (u, to, from) } else { (v, to, from) };
+        convexity.apply(w, source, target);
+        is_admitted
     }
 
     /// How much dearer two devices become.
