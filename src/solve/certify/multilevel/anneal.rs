@@ -34,7 +34,10 @@ pub struct Target {
 const PATIENCE: usize = 512;
 
 /// A little of every row counts besides overload, lest devices with room fill up with transfers.
-const ECONOMY: f64 = 0.02;
+const ECONOMY: f64 = 0.008;
+
+/// So many vertices are looked at for one of the other device that makes room.
+const PARTNERS: usize = 8;
 
 /// Anneals `state`; returns the best split that met the target, if one did, and leaves the last in `state`.
 ///
@@ -135,13 +138,12 @@ impl<const R: usize> Run<'_, '_, R> {
         true
     }
 
-    /// Tries to let `v`, which may not make the move `shift` by itself, change places with a vertex drawn from all.
+    /// Tries to let `v`, which may not make the move `shift` by itself, change places with one drawn from those of the other device.
     fn exchange(&mut self, v: usize, (to, shift): (usize, &Shift<R>), temperature: f64, rng: &mut Rng) -> bool {
         let from = self.state.device_of[v] as usize;
-        let u = random_below(self.state.level.vertex_count, rng);
-        if self.state.device_of[u] as usize != to || !self.state.supports(u, from) {
-            return false;
-        }
+        let mut drawn = (0..PARTNERS).map(|_| random_below(self.state.level.vertex_count, rng));
+        let can_come = |&u: &usize| self.state.device_of[u] as usize == to && self.state.supports(u, from);
+        let Some(u) = drawn.find(can_come) else { return false };
         let before = [self.state.rows[from], self.state.rows[to]];
         self.state.apply(v, to, shift);
         let back = self.state.shift(u, from);
@@ -209,4 +211,80 @@ fn proposal<const R: usize>(state: &State<R>, v: usize, rng: &mut Rng) -> usize 
         return state.device_of[pins[random_below(pins.len(), rng)] as usize] as usize;
     }
     random_below(state.device_count(), rng)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::super::convexity::Reach;
+    use super::super::level::Level;
+    use super::super::{Assignment, Setting};
+    use super::*;
+    use crate::generate::{Dnn, RandomDag, RandomFamily, Recipe, generate};
+    use crate::instance::{Instance, Node, Platform};
+    use crate::preprocess::Unordered;
+    use crate::problem::Problem;
+    use crate::solve::certify::samples;
+
+    /// What is left of a split that is annealed below `target` in convex sets at this temperature, and the best one.
+    fn annealed(
+        problem: &Problem,
+        device_of: Vec<u32>,
+        target: f64,
+        heat: f64,
+        seed: u64,
+    ) -> (Vec<u32>, Option<Vec<u32>>) {
+        let unordered = Unordered::new(problem);
+        let setting = Setting::new(problem, &unordered);
+        let rows = Rows::new(problem, &unordered.units);
+        let level = Level::<2>::finest(&setting, &rows);
+        let reach = Reach::new(unordered.order.as_ref().unwrap(), setting.unit_count()).unwrap();
+        let vertex_of: Vec<u32> = (0..setting.unit_count() as u32).collect();
+        let mut convexity = Convexity::new(&reach, &vertex_of, &device_of, setting.device_count());
+        let mut state = State::new(&level, &setting.kind_of, device_of);
+        let mut target = Target { value: [target, 0.0], step: 1e-3 };
+        let plan = Plan { hot: heat, cold: heat, sweeps: 40 };
+        let mut rng = Rng::seed_from_u64(seed);
+        let cx = SearchContext::new();
+        let best = anneal(&mut state, Some(&mut convexity), &rows, &mut target, plan, &mut rng, &cx);
+        let anew = Convexity::new(&reach, &vertex_of, &state.device_of, setting.device_count());
+        assert!(convexity == anew, "what is known of the sets is what they are");
+        for split in best.iter().chain([&state.device_of]) {
+            let split = Assignment { device_of: split.clone() };
+            assert!((0..setting.device_count()).all(|d| setting.is_convex(&split, d)), "{split:?}");
+        }
+        (state.device_of, best)
+    }
+
+    /// Four units fill both devices, so that none of them can move alone.
+    #[test]
+    fn vertices_change_places_where_sets_have_to_be_convex() {
+        let node = |(id, time)| Node { accelerator_times: vec![Some(time)], memory: 1.0, ..Node::new(id) };
+        let instance = Instance {
+            platform: Platform::uniform(2, Some(2.0), 0),
+            nodes: [3.0, 3.0, 1.0, 1.0].into_iter().enumerate().map(|(i, time)| node((i as u64, time))).collect(),
+            ..Instance::default()
+        };
+        let (_, best) = annealed(&samples::problem(&instance, true), vec![0, 0, 1, 1], 4.0, 1e-9, 1);
+        let best = best.expect("two exchanged units make loads even");
+        assert!(best[0] != best[1] && best[2] != best[3], "{best:?}");
+    }
+
+    #[test]
+    fn sets_stay_convex_under_moves_and_exchanges() {
+        let family = RandomFamily::Dnn(Dnn { nodes: 40, ..Dnn::default() });
+        let mut moved = 0;
+        for seed in 0..10 {
+            let mut instance = generate(&Recipe::new(RandomDag::new(family.clone(), seed))).unwrap();
+            let total: f64 = instance.nodes.iter().map(|node| node.memory).sum();
+            instance.platform = Platform::uniform(3, Some(total * 0.4), 0);
+            let problem = samples::problem(&instance, true);
+            let count = Unordered::new(&problem).units.unit_count();
+            let average = instance.nodes.iter().filter_map(|node| node.accelerator_times[0]).sum::<f64>() / 3.0;
+            let (left, best) = annealed(&problem, vec![0; count], average, 0.05, seed);
+            moved += usize::from(left.iter().any(|&d| d > 0) || best.is_some());
+        }
+        assert_eq!(moved, 10);
+    }
 }

@@ -9,7 +9,7 @@ use crate::graph::order_graph::OrderGraph;
 use crate::solve::dp::loads::ones;
 
 /// Ancestors and descendants of every node of an order graph, as bit rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     /// Words of a row.
     words: usize,
@@ -90,7 +90,7 @@ fn unite(set: &mut [u64], more: &[u64]) {
 }
 
 /// The closures of a level's vertices and of the devices' sets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Convexity<'a> {
     reach: &'a Reach,
     vertices: Vec<Closed>,
