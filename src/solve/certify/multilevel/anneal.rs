@@ -149,7 +149,7 @@ impl<const R: usize> Run<'_, '_, R> {
         let back = self.state.shift(u, from);
         let after = [overload(&back.to, &self.limits), overload(&back.from, &self.limits)];
         let delta = self.delta((from, to), &before, [&back.to, &back.from], after);
-        let is_accepted = accepts(delta, temperature, rng) && self.keeps_convex((v, u), (from, to));
+        let is_accepted = accepts(delta, temperature, rng) && self.exchange_if_convex((v, u), (from, to));
         if is_accepted {
             self.state.apply(u, from, &back);
             self.settle((from, to), after);
@@ -159,16 +159,15 @@ impl<const R: usize> Run<'_, '_, R> {
         is_accepted
     }
 
-    /// Whether both devices stay convex when `v` moves from the first one and then `u` to it; if so, they have.
-    fn keeps_convex(&mut self, (v, u): (usize, usize), (from, to): (usize, usize)) -> bool {
+    /// Has the sets exchange `v` for `u` if both stay convex, when the first has moved and again when the second has; whether they do.
+    fn exchange_if_convex(&mut self, (v, u): (usize, usize), (from, to): (usize, usize)) -> bool {
         let Some(convexity) = &mut self.convexity else { return true };
         if !convexity.admits(v, from, to) {
             return false;
         }
         convexity.apply(v, from, to);
         let is_admitted = convexity.admits(u, to, from);
-        let (w, source, target) = if is_admitted { (u, to, from) } else { (v, to, from) };
-        convexity.apply(w, source, target);
+        convexity.apply(if is_admitted { u } else { v }, to, from);
         is_admitted
     }
 
