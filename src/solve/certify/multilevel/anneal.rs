@@ -127,11 +127,8 @@ impl<const R: usize> Run<'_, '_, R> {
         if !accepts(delta, temperature, rng) {
             return self.exchange(v, (to, &shift), temperature, rng);
         }
-        if let Some(convexity) = &mut self.convexity {
-            if !convexity.admits(v, from, to) {
-                return false;
-            }
-            convexity.apply(v, from, to);
+        if self.convexity.as_mut().is_some_and(|convexity| !convexity.try_move(v, from, to)) {
+            return false;
         }
         self.state.apply(v, to, &shift);
         self.settle((from, to), after);
@@ -149,7 +146,8 @@ impl<const R: usize> Run<'_, '_, R> {
         let back = self.state.shift(u, from);
         let after = [overload(&back.to, &self.limits), overload(&back.from, &self.limits)];
         let delta = self.delta((from, to), &before, [&back.to, &back.from], after);
-        let is_accepted = accepts(delta, temperature, rng) && self.exchange_if_convex((v, u), (from, to));
+        let is_accepted = accepts(delta, temperature, rng)
+            && self.convexity.as_mut().is_none_or(|convexity| convexity.try_exchange((v, u), (from, to)));
         if is_accepted {
             self.state.apply(u, from, &back);
             self.settle((from, to), after);
@@ -157,18 +155,6 @@ impl<const R: usize> Run<'_, '_, R> {
             self.state.apply(v, from, &Shift { from: before[1], to: before[0] });
         }
         is_accepted
-    }
-
-    /// Has the sets exchange `v` for `u` if both stay convex, when the first has moved and again when the second has; whether they do.
-    fn exchange_if_convex(&mut self, (v, u): (usize, usize), (from, to): (usize, usize)) -> bool {
-        let Some(convexity) = &mut self.convexity else { return true };
-        if !convexity.admits(v, from, to) {
-            return false;
-        }
-        convexity.apply(v, from, to);
-        let is_admitted = convexity.admits(u, to, from);
-        convexity.apply(if is_admitted { u } else { v }, to, from);
-        is_admitted
     }
 
     /// How much dearer two devices become.

@@ -114,8 +114,30 @@ impl<'a> Convexity<'a> {
         Self { reach, vertices, devices: sets }
     }
 
+    /// Moves `v` if both devices stay convex; whether they do.
+    pub fn try_move(&mut self, v: usize, from: usize, to: usize) -> bool {
+        let is_admitted = self.admits(v, from, to);
+        if is_admitted {
+            self.apply(v, from, to);
+        }
+        is_admitted
+    }
+
+    /// Has `v` of the first device and `u` of the second change places if both stay convex, once `v` has moved and again once
+    /// `u` has; whether they do.
+    pub fn try_exchange(&mut self, (v, u): (usize, usize), (from, to): (usize, usize)) -> bool {
+        if !self.try_move(v, from, to) {
+            return false;
+        }
+        let is_admitted = self.try_move(u, to, from);
+        if !is_admitted {
+            self.apply(v, to, from);
+        }
+        is_admitted
+    }
+
     /// Whether both devices stay convex, as they are, when `v` moves. O(n / 64), times the nodes of `v` at worst.
-    pub fn admits(&self, v: usize, from: usize, to: usize) -> bool {
+    fn admits(&self, v: usize, from: usize, to: usize) -> bool {
         self.can_join(&self.vertices[v], &self.devices[to]) && self.can_leave(&self.vertices[v], &self.devices[from])
     }
 
@@ -135,7 +157,7 @@ impl<'a> Convexity<'a> {
     }
 
     /// Moves `v`. O(nodes of `from` · n / 64).
-    pub fn apply(&mut self, v: usize, from: usize, to: usize) {
+    fn apply(&mut self, v: usize, from: usize, to: usize) {
         self.devices[to].unite(&self.vertices[v]);
         let set = &mut self.devices[from];
         set.inside.iter_mut().zip(&self.vertices[v].inside).for_each(|(a, b)| *a &= !b);
