@@ -8,10 +8,10 @@
 //! [`super::dominance`] says to go on a unit farther on. [`ServerPairs`] is the same where links between servers are slower.
 
 use super::chain::{Bits, IdealChain};
+use super::costs::Costs;
 use super::dominance::Dominance;
 use super::lattice::Lattice;
 use super::loads::{Value, objective};
-use super::pins::Costs;
 use super::rests::Rests;
 use super::setting::Setting;
 use super::zone::Zones;

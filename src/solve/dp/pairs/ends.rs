@@ -115,7 +115,7 @@ impl<'a, 'b> Rises<'a, 'b> {
     /// The nets of a stage that cost more if its server ends with it.
     fn above<'s>(&'s self, stage: &'s Stage) -> impl Iterator<Item = usize> + 's {
         let nets = &self.pairs.setting.reduced.nets;
-        self.nets.iter().copied().filter(|&e| stage.nets[e].rises(nets[e].pins.len()))
+        self.nets.iter().copied().filter(|&e| stage.rises(e, &nets[e]))
     }
 
     /// Whether a stage is within the target if these nets leave its server above it.

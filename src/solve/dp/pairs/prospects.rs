@@ -6,8 +6,8 @@
 use super::ends::{Block, Rises};
 use super::{Pairs, Stage, Visitor, Walk};
 use crate::search::{SearchContext, Stopped};
+use crate::solve::dp::costs::Costs;
 use crate::solve::dp::loads::contains;
-use crate::solve::dp::pins::Costs;
 use crate::solve::dp::setting::Setting;
 use crate::solve::dp::stage::Boundary;
 

@@ -14,11 +14,12 @@ use super::ends::Block;
 use super::prospects::Prospects;
 use super::server::Server;
 use super::{Pairs, Stage};
+use crate::preprocess::Net;
 use crate::search::{SearchContext, Stopped, Verdict};
 use crate::solve::dp::chain::IdealChain;
+use crate::solve::dp::costs::pays;
 use crate::solve::dp::grouping::Grouping;
 use crate::solve::dp::loads::{Value, contains, objective, ones};
-use crate::solve::dp::pins::pays;
 use crate::solve::dp::setting::Setting;
 use crate::solve::dp::stage::StageKind;
 
@@ -120,9 +121,10 @@ impl<'a> Marks<'a> {
     /// Marks what a stage of a kind of device can move.
     fn mark(&mut self, stage: &Stage, kind: StageKind) {
         let Setting { reduced, loads, .. } = self.setting;
-        for (e, pins) in stage.nets.iter().enumerate() {
-            let side = usize::from(pins.holds_source());
-            if pins.is_cut(reduced.nets[e].pins.len()) && !self.far[e][side] {
+        for e in ones(stage.nets) {
+            let Net { pins, source, .. } = &reduced.nets[e];
+            let side = usize::from(contains(stage.set, *source as usize));
+            if !self.far[e][side] && pins.iter().any(|&p| !contains(stage.set, p as usize)) {
                 self.far[e][side] = stage.objective_with(loads, kind, std::iter::once(e)) <= self.target;
             }
         }

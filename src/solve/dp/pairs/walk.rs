@@ -1,15 +1,14 @@
 //! A walk through all ideals above one, with the stage between: each stage within a target is looked at once for each kind
 //! of device, its load kept up to date unit by unit.
 
-use std::ops::Range;
-
 use super::Pairs;
 use crate::cost::compute_load;
+use crate::preprocess::Net;
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::chain::Bits;
-use crate::solve::dp::loads::{Loads, Value, contains, objective, ones};
-use crate::solve::dp::pins::{Costs, Pins, Sums};
+use crate::solve::dp::costs::{Costs, Known, Sums};
+use crate::solve::dp::loads::{Loads, Value, contains, objective, ones, zeros};
 use crate::solve::dp::setting::Setting;
 use crate::solve::dp::stage::StageKind;
 
@@ -29,10 +28,12 @@ pub struct Stage<'w> {
     pub value: Value,
     /// What its value is made of.
     pub sums: &'w Sums,
-    /// Where the pins lie of all nets that its kind of device pays for.
-    pub nets: &'w [Pins],
+    /// The nets that its kind of device pays for and that it touches, as words of a bit set.
+    pub nets: &'w [u64],
     /// Its units, as words of a bit set.
     pub set: &'w [u64],
+    /// The units below it.
+    pub below: &'w [u64],
 }
 
 impl Stage<'_> {
@@ -41,9 +42,15 @@ impl Stage<'_> {
         let mut terms = self.sums.terms;
         for e in far {
             let more = loads.reduced.kinds[kind.kind].transfers[e] * (loads.reduced.between[e] - 1.0);
-            *terms[0].side(self.nets[e].holds_source()) += more;
+            *terms[0].side(contains(self.set, loads.reduced.nets[e].source as usize)) += more;
         }
         objective(loads.value(kind, &terms, self.sums.parameter_bytes))
+    }
+
+    /// Whether it touches a net that has pins above it.
+    pub fn rises(&self, e: usize, net: &Net) -> bool {
+        let is_above = |p: usize| !contains(self.set, p) && !contains(self.below, p);
+        contains(self.nets, e) && net.pins.iter().any(|&p| is_above(p as usize))
     }
 }
 
@@ -90,7 +97,6 @@ pub struct Walk<'a> {
     steps: &'a mut u64,
     /// The ideal below the stage.
     from: usize,
-    nets: Vec<Pins>,
     /// The stage's units, and who can hold them.
     set: Vec<u64>,
     usable: Vec<Usable>,
@@ -102,8 +108,48 @@ pub struct Walk<'a> {
     per_price: f64,
     /// What each unit of the zone counts beyond the price of what it computes; nothing reads it where there is no price.
     gains: Vec<f64>,
-    /// For each depth of the walk a row of bits: the units that are not to join from there on.
-    barred: Vec<u64>,
+    /// The units that are not to join from some depth of the walk on: those below, those beyond the zone, and those barred.
+    gone: Rows,
+    /// The nets of such units.
+    closed: Rows,
+    /// The nets of the stage's units.
+    touched: Rows,
+}
+
+/// A bit set for each depth of a walk.
+struct Rows {
+    words: usize,
+    all: Vec<u64>,
+}
+
+impl Rows {
+    /// One row of so many bits.
+    fn new(bits: usize) -> Self {
+        let words = bits.div_ceil(64).max(1);
+        Self { words, all: vec![0; words] }
+    }
+
+    #[inline]
+    fn at(&self, depth: usize) -> &[u64] {
+        &self.all[depth * self.words..][..self.words]
+    }
+
+    #[inline]
+    fn at_mut(&mut self, depth: usize) -> &mut [u64] {
+        &mut self.all[depth * self.words..][..self.words]
+    }
+
+    /// Begins the next depth with what holds at this one.
+    #[inline]
+    fn copy_down(&mut self, depth: usize) {
+        let next = (depth + 1) * self.words;
+        if self.all.len() < next + self.words {
+            self.all.resize(next + self.words, 0);
+        }
+        let (rows, below) = self.all.split_at_mut(next);
+        let row = &rows[next - self.words..];
+        below.iter_mut().zip(row).for_each(|(below, word)| *below = *word);
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -118,14 +164,15 @@ impl<'a> Walk<'a> {
             cx,
             steps,
             from: 0,
-            nets: vec![Pins::default(); reduced.nets.len()],
             set: vec![0; pairs.lattice.words()],
             usable: Vec::new(),
             most_compute: 0.0,
             zone: Bits::default(),
             per_price: 0.0,
             gains: vec![0.0; reduced.unit_count()],
-            barred: vec![0; (reduced.unit_count() + 1) * pairs.lattice.words()],
+            gone: Rows::new(64 * pairs.lattice.words()),
+            closed: Rows::new(reduced.nets.len()),
+            touched: Rows::new(reduced.nets.len()),
         }
     }
 
@@ -136,13 +183,6 @@ impl<'a> Walk<'a> {
     pub fn run(&mut self, from: usize, kinds: &[Costs], visitor: &mut impl Visitor) -> Result<(), Stopped> {
         let pairs = self.pairs;
         self.from = from;
-        self.nets.fill(Pins::default());
-        for u in ones(pairs.lattice.bits(from)) {
-            for &e in pairs.setting.reduced.nets_of.row(u) {
-                let is_source = pairs.setting.reduced.nets[e as usize].source as usize == u;
-                self.nets[e as usize].put_below(is_source);
-            }
-        }
         let above = pairs.zones.above(pairs.lattice.bits(from));
         for (kind, costs) in kinds.iter().enumerate() {
             self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, above, visitor)).collect();
@@ -150,11 +190,9 @@ impl<'a> Walk<'a> {
             let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
             if let Some(most) = most.max_by(f64::total_cmp) {
                 self.most_compute = most;
-                self.barred[..pairs.lattice.words()].fill(0);
                 let outlook = self.survey(costs, kind);
-                self.bar_beyond_zone(costs);
+                self.leave_out(costs);
                 self.descend((costs, 0), from, (Sums::default(), outlook), visitor)?;
-                self.unbar_beyond_zone(costs);
             }
         }
         Ok(())
@@ -209,25 +247,17 @@ impl<'a> Walk<'a> {
         (usable.least - gain) * self.per_price - MARGIN * self.most_compute
     }
 
-    /// The units above `from` that no stage can hold.
-    fn beyond_zone(&self, costs: &Costs) -> impl Iterator<Item = usize> + use<'a> {
-        let is_known = !self.zone.is_empty();
-        let below_or_zone: Bits =
-            self.pairs.lattice.bits(self.from).iter().zip(&self.zone).map(|(a, b)| a | b).collect();
-        let count = if is_known { costs.own.len() } else { 0 };
-        (0..count).filter(move |&u| !contains(&below_or_zone, u))
-    }
-
-    fn bar_beyond_zone(&mut self, costs: &Costs) {
-        for pin in self.beyond_zone(costs).flat_map(|u| &costs.pins[u]) {
-            self.nets[pin.net as usize].bar(pin, &mut Sums::default());
+    /// Begins with the units gone that no stage from here can hold: those below, and those beyond the zone, if that is known.
+    fn leave_out(&mut self, costs: &Costs) {
+        let gone = self.gone.at_mut(0);
+        gone.copy_from_slice(self.pairs.lattice.bits(self.from));
+        if !self.zone.is_empty() {
+            zeros(&self.zone, costs.own.len()).for_each(|u| gone[u / 64] |= 1 << (u % 64));
         }
-    }
-
-    fn unbar_beyond_zone(&mut self, costs: &Costs) {
-        for pin in self.beyond_zone(costs).flat_map(|u| &costs.pins[u]) {
-            self.nets[pin.net as usize].unbar(pin);
-        }
+        let (touched, closed) = (self.touched.at_mut(0), self.closed.at_mut(0));
+        touched.fill(0);
+        closed.fill(0);
+        ones(gone).for_each(|u| costs.close(u, &self.set, touched, closed, &mut Sums::default()));
     }
 
     /// Looks at all stages that hold the present one.
@@ -238,66 +268,54 @@ impl<'a> Walk<'a> {
         (mut sums, mut outlook): (Sums, Outlook),
         visitor: &mut impl Visitor,
     ) -> Result<(), Stopped> {
-        let words = self.set.len();
-        let row = depth * words..(depth + 1) * words;
         for &(unit, larger) in self.pairs.lattice.above(ideal) {
             let u = unit as usize;
             if outlook.spare < 0.0 {
                 break;
             }
-            if contains(&self.barred[row.clone()], u) {
+            if contains(self.gone.at(depth), u) {
                 continue;
             }
             *self.steps += 1;
             if self.steps.is_multiple_of(self.pairs.steps_per_look) && self.cx.should_stop() {
                 return Err(Stopped);
             }
-            if let Some(sums) = self.join(costs, u, &sums) {
+            if let Some(sums) = self.join(costs, (depth, depth), u, &sums) {
                 let outlook = Outlook { gain: outlook.gain + self.gains[u].min(0.0), ..outlook };
-                if self.look_at(costs, larger as usize, (&sums, outlook.gain), visitor) {
-                    self.barred.copy_within(row.clone(), row.end);
+                if self.look_at((costs, depth), larger as usize, (&sums, outlook.gain), visitor) {
+                    self.gone.copy_down(depth);
+                    self.closed.copy_down(depth);
                     self.descend((costs, depth + 1), larger as usize, (sums, outlook), visitor)?;
                 }
-                self.leave(costs, u);
+                self.leave(u);
             }
             // What holds this unit has been looked at.
-            self.bar(costs, u, row.clone(), (&mut sums, &mut outlook));
+            self.bar((costs, depth), u, (&mut sums, &mut outlook));
             if !self.usable.iter().any(|usable| self.may_grow(usable, &sums, outlook.gain)) {
                 break;
             }
         }
-        self.unbar(costs, depth);
         Ok(())
     }
 
     /// Bars a unit from joining; nets that are cut for good then count as lasting.
-    fn bar(&mut self, costs: &Costs, u: usize, row: Range<usize>, (sums, outlook): (&mut Sums, &mut Outlook)) {
-        let Self { pairs, zone, barred, nets, gains, .. } = self;
-        let barred = &mut barred[row];
+    fn bar(&mut self, (costs, depth): (&Costs, usize), u: usize, (sums, outlook): (&mut Sums, &mut Outlook)) {
+        let Self { pairs, zone, set, gains, .. } = self;
+        let (gone, touched, closed) = (self.gone.at_mut(depth), self.touched.at(depth), self.closed.at_mut(depth));
         if zone.is_empty() {
-            barred[u / 64] |= 1 << (u % 64);
-            costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
+            gone[u / 64] |= 1 << (u % 64);
+            costs.close(u, set, touched, closed, sums);
             return;
         }
-        outlook.spare -= pairs.zones.bar(u, zone, barred, |u| {
+        outlook.spare -= pairs.zones.bar(u, zone, gone, |u| {
             outlook.gain -= gains[u].max(0.0);
-            costs.pins[u].iter().for_each(|pin| nets[pin.net as usize].bar(pin, sums));
+            costs.close(u, set, touched, closed, sums);
         });
     }
 
-    /// Lets those join again that have been barred at this depth.
-    fn unbar(&mut self, costs: &Costs, depth: usize) {
-        let words = self.set.len();
-        for word in 0..words {
-            let before = if depth > 0 { self.barred[(depth - 1) * words + word] } else { 0 };
-            for bit in ones(&[self.barred[depth * words + word] & !before]) {
-                costs.pins[64 * word + bit].iter().for_each(|pin| self.nets[pin.net as usize].unbar(pin));
-            }
-        }
-    }
-
-    /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time.
-    fn join(&mut self, costs: &Costs, u: usize, sums: &Sums) -> Option<Sums> {
+    /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time. The stage has
+    /// so many units already, and units are gone as from `depth` on.
+    fn join(&mut self, costs: &Costs, (depth, units): (usize, usize), u: usize, sums: &Sums) -> Option<Sums> {
         let own = costs.own[u].as_ref()?;
         let computed: f64 = sums.terms.iter().chain(own).map(|terms| terms.compute).sum();
         if computed > self.most_compute {
@@ -312,20 +330,26 @@ impl<'a> Walk<'a> {
         sums.boundary += costs.kind.boundary.added(u, |v| contains(&self.set, v));
         sums.parameter_bytes += self.pairs.setting.reduced.parameter_bytes[u];
         self.set[u / 64] |= 1 << (u % 64);
-        for pin in &costs.pins[u] {
-            self.nets[pin.net as usize].add(pin, &mut sums);
-        }
+        self.touched.copy_down(units);
+        let known = Known { set: &self.set, gone: self.gone.at(depth), closed: self.closed.at(depth) };
+        costs.join(u, &known, self.touched.at_mut(units + 1), &mut sums);
         Some(sums)
     }
 
     /// Takes `u`, the last one that joined, out again.
-    fn leave(&mut self, costs: &Costs, u: usize) {
+    fn leave(&mut self, u: usize) {
         self.set[u / 64] &= !(1 << (u % 64));
-        costs.pins[u].iter().for_each(|pin| self.nets[pin.net as usize].take(pin));
     }
 
-    /// Looks at the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.
-    fn look_at(&mut self, costs: &Costs, to: usize, (sums, gain): (&Sums, f64), visitor: &mut impl Visitor) -> bool {
+    /// Looks at the present stage, to which a unit has come at this depth, up to the ideal `to`; whether a stage that holds it may
+    /// be within the target.
+    fn look_at(
+        &mut self,
+        (costs, depth): (&Costs, usize),
+        to: usize,
+        (sums, gain): (&Sums, f64),
+        visitor: &mut impl Visitor,
+    ) -> bool {
         let mut may_grow = false;
         for index in 0..self.usable.len() {
             let usable = self.usable[index];
@@ -338,9 +362,10 @@ impl<'a> Walk<'a> {
             }
             let value = self.value(&usable, sums).filter(|&value| objective(value) <= self.target);
             if let Some(value) = value
-                && !self.goes_farther(costs, to, sums, &usable)
+                && !self.goes_farther((costs, depth), to, sums, &usable)
             {
-                visitor.visit(&Stage { to, kind: usable.stage, value, sums, nets: &self.nets, set: &self.set });
+                let (nets, below) = (self.touched.at(depth + 1), self.pairs.lattice.bits(self.from));
+                visitor.visit(&Stage { to, kind: usable.stage, value, sums, nets, set: &self.set, below });
             }
         }
         may_grow
@@ -364,14 +389,14 @@ impl<'a> Walk<'a> {
 
     /// Whether the stage may as well hold a unit more, at no loss to it or a later one: it stays within what every chain
     /// has for its largest load.
-    fn goes_farther(&mut self, costs: &Costs, to: usize, sums: &Sums, usable: &Usable) -> bool {
+    fn goes_farther(&mut self, (costs, depth): (&Costs, usize), to: usize, sums: &Sums, usable: &Usable) -> bool {
         let Pairs { lattice, free, .. } = self.pairs;
         let free = free.get(lattice.range_above(to)).unwrap_or(&[]);
         let free = lattice.above(to).iter().zip(free).filter(|&(_, &is_free)| is_free);
         for (&(u, _), _) in free {
-            if let Some(larger) = self.join(costs, u as usize, sums) {
+            if let Some(larger) = self.join(costs, (depth, depth + 1), u as usize, sums) {
                 let value = self.value(usable, &larger);
-                self.leave(costs, u as usize);
+                self.leave(u as usize);
                 if value.is_some_and(|value| objective(value) <= self.bound) {
                     return true;
                 }
