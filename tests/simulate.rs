@@ -458,8 +458,13 @@ proptest! {
         for schedule in [&Asynchronous as &dyn Schedule, &VirtualDevices] {
             let simulation = run(&pipeline, schedule, microbatches(4));
             prop_assert!(simulation.makespan() >= 4.0 * objective * (1.0 - 1e-12));
-            let found = steady(&pipeline, schedule);
-            prop_assert!(found >= objective * (1.0 - 1e-9), "{}: {found}, {objective}", schedule.name());
+            // A device of nearly the largest load that begins later ends last until there are very many microbatches.
+            let is_short = |found: f64| found < objective * (1.0 - 1e-9);
+            let found = match steady(&pipeline, schedule) {
+                found if is_short(found) => steady_time(&pipeline, schedule, microbatches(32_000)).unwrap(),
+                found => found,
+            };
+            prop_assert!(!is_short(found), "{}: {found}, {objective}", schedule.name());
             // Copies that are not alike wait for each other's gradients, which 1F1B does not always hide.
             if problem.replicas == 1 || schedule.name() == "virtual-devices" {
                 prop_assert!(found <= objective * (1.0 + 1e-9), "{}: {found}, {objective}", schedule.name());

@@ -12,7 +12,7 @@ use super::costs::Costs;
 use super::dominance::Dominance;
 use super::lattice::Lattice;
 use super::loads::{Value, objective};
-use super::rests::Rests;
+use super::rests::{Rests, Speeds};
 use super::setting::Setting;
 use super::zone::Zones;
 use crate::search::{SearchContext, Stopped, Verdict};
@@ -45,8 +45,9 @@ pub struct Pairs<'a> {
     kinds: Vec<Costs<'a>>,
     /// What the stages above each ideal take at least, added up.
     rest: Vec<f64>,
-    /// How much of that the devices left after each use can take, as a multiple of the largest load.
+    /// How much of that may be left after each use, and how much can have been taken, as multiples of the largest load.
     left: Vec<f64>,
+    taken: Vec<f64>,
     /// How often that counts in the objective, whatever the largest load is.
     once: f64,
     /// For each unit that may join an ideal, in the lattice's order, whether no later stage loses by that; empty where
@@ -70,6 +71,7 @@ impl<'a> Pairs<'a> {
             kinds: (0..reduced.kinds.len()).map(|kind| Costs::new(setting, kind)).collect(),
             rest: Vec::new(),
             left: Vec::new(),
+            taken: Vec::new(),
             once: if setting.loads.is_step() { 1.0 / setting.most_replicas() as f64 } else { 0.0 },
             free: Vec::new(),
             zones: Zones::new(&reduced.order, Vec::new()),
@@ -97,12 +99,31 @@ impl<'a> Pairs<'a> {
         all
     }
 
-    /// Has devices of each kind take so much, for each unit of their load.
-    fn allow(&mut self, speeds: &[f64]) {
-        let consumption = &self.setting.consumption;
+    /// Has devices of each kind take so much.
+    fn allow(&mut self, speeds: &Speeds) {
+        let (consumption, most) = (&self.setting.consumption, speeds.most());
         let left =
-            |used| speeds.iter().enumerate().map(|(kind, speed)| consumption.left(used, kind) as f64 * speed).sum();
+            |used| most.iter().enumerate().map(|(kind, speed)| consumption.left(used, kind) as f64 * speed).sum();
         self.left = consumption.all().map(left).collect();
+        self.taken = self.left.iter().map(|left| self.left[0] - left).collect();
+        if speeds.step.is_finite() {
+            self.left = self.left_by_steps(speeds);
+        }
+    }
+
+    /// How much may be left after each use where devices take more or less by how much is left: what is left after one has to be
+    /// within the reach of those after it.
+    fn left_by_steps(&self, speeds: &Speeds) -> Vec<f64> {
+        let Setting { consumption, stages, .. } = self.setting;
+        let mut left = vec![0.0f64; consumption.count()];
+        for used in consumption.all().rev() {
+            for &stage in stages {
+                if let Some(next) = consumption.add(used, stage) {
+                    left[used] = left[used].max(speeds.most_before(stage.kind, left[next]));
+                }
+            }
+        }
+        left
     }
 
     /// The same with dominance, for [`Self::best`].

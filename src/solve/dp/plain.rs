@@ -105,7 +105,9 @@ impl PlainDp {
             let last = race.last_target(upper(race));
             let target = program.next_target(race.bound(), steps.size, last);
             let mut pairs = 0;
-            match program.within((race.bound(), target), race.cx, &mut pairs) {
+            let verdict = program.within((race.bound(), target), race.cx, &mut pairs);
+            looked += pairs;
+            match verdict {
                 Verdict::Found((chain, value)) => {
                     let split = Incumbent { value, stages: differences(setting.reduced, &chain) };
                     if program.finds_the_best() {
@@ -121,7 +123,6 @@ impl PlainDp {
                 }
                 Verdict::Unknown => break,
             }
-            looked += pairs;
             race.report("pairs of ideals");
         }
         let priced = program.priced_pairs();

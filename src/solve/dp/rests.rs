@@ -12,8 +12,40 @@ pub struct Rests {
     pub units: Vec<f64>,
     /// What each net takes at least of a stage that it enters.
     nets: Vec<f64>,
-    /// How much of the units' shares a device of each kind takes at most, as a part of its load.
-    pub speeds: Vec<f64>,
+    /// How much of them devices take at most.
+    pub speeds: Speeds,
+}
+
+/// How much of what is left devices take at most, as parts of their load.
+#[derive(Debug, Clone)]
+pub struct Speeds {
+    /// For each kind of device, what one takes by how much is left before it: in equal steps, and in the last one with all that is more.
+    pub of: Vec<Vec<f64>>,
+    /// How much a step is, as a part of the load, too; infinite where there is one alone.
+    pub step: f64,
+}
+
+impl Speeds {
+    /// The same however much is left.
+    pub fn constant(of: Vec<f64>) -> Self {
+        Self { of: of.into_iter().map(|speed| vec![speed]).collect(), step: f64::INFINITY }
+    }
+
+    /// The most that a device of each kind takes.
+    pub fn most(&self) -> Vec<f64> {
+        self.of.iter().map(|steps| steps.iter().copied().fold(0.0, f64::max)).collect()
+    }
+
+    /// The most that may be left before a device of a kind if no more than `after` may be left after it.
+    pub fn most_before(&self, kind: usize, after: f64) -> f64 {
+        let steps = &self.of[kind];
+        let of_step = |(step, speed): (usize, &f64)| {
+            let end = if step + 1 < steps.len() { (step + 1) as f64 * self.step } else { f64::INFINITY };
+            let most = (after + speed).min(end);
+            (step == 0 || most >= step as f64 * self.step).then_some(most)
+        };
+        steps.iter().enumerate().filter_map(of_step).fold(after, f64::max)
+    }
 }
 
 impl Rests {
@@ -31,12 +63,13 @@ impl Rests {
         let nets: Vec<f64> = (0..reduced.nets.len()).map(entering).collect();
         let is_moved = nets.iter().any(|&time| time > 0.0);
         let speeds = (0..reduced.kinds.len()).map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
-        Self { units, nets, speeds }
+        Self { units, nets, speeds: Speeds::constant(speeds) }
     }
 
     /// Profits in place of shares; what devices earn of them is not known yet.
     pub fn of_profits(profits: Vec<f64>, reduced: &Reduced) -> Self {
-        Self { units: profits, nets: vec![0.0; reduced.nets.len()], speeds: vec![0.0; reduced.kinds.len()] }
+        let speeds = Speeds::constant(vec![0.0; reduced.kinds.len()]);
+        Self { units: profits, nets: vec![0.0; reduced.nets.len()], speeds }
     }
 
     /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.

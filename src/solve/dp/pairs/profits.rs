@@ -20,7 +20,7 @@ use crate::solve::bundle::{Bundle, Offer, Prices};
 use crate::solve::dp::chain::IdealChain;
 use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::loads::{Value, ones};
-use crate::solve::dp::rests::Rests;
+use crate::solve::dp::rests::{Rests, Speeds};
 use crate::solve::dp::setting::Setting;
 
 /// The program below a target, by profits where there is much to look at.
@@ -133,8 +133,9 @@ impl<'a> Pricer<'a> {
         self.pairs.measure_by(rests.clone());
         // Hot ideals first: what is known to be earned has not to be looked for.
         let all = self.hot.iter().copied().chain(starts);
-        let best = self.pairs.price(target, 1.0, all, cx, pairs)?;
-        rests.speeds = best.kinds.iter().map(|kind| kind.most * ROOM / target).collect();
+        let best = self.pairs.price(target, (1.0, STEPS), all, cx, pairs)?;
+        let speeds = |kind: &Most| kind.most.iter().map(|most| most * ROOM / target).collect();
+        rests.speeds = Speeds { of: best.kinds.iter().map(speeds).collect(), step: best.step_of / target };
         self.pairs.allow(&rests.speeds);
         Ok(rests)
     }
@@ -159,7 +160,7 @@ impl<'a> Pricer<'a> {
             let some = starts.iter().copied().skip(round * PHASE % stride).step_by(stride);
             round += 1;
             let mut looked = 0;
-            let best = program.price(target, NEARLY, hot.iter().copied().chain(some), cx, &mut looked);
+            let best = program.price(target, (NEARLY, 1), hot.iter().copied().chain(some), cx, &mut looked);
             spent.fetch_add(looked, Ordering::Relaxed);
             let Ok(best) = best else { return vec![Offer::default(); reduced.kinds.len()] };
             let (offers, begun) = best.into_offers();
@@ -192,27 +193,34 @@ impl Pairs<'_> {
     /// The ideals at which a stage of a chain within `target` can begin, as far as what is below and above them tells.
     fn starts(&self, target: f64) -> Vec<usize> {
         let most_load = self.setting.loads.most_load(target);
-        let mut rooms: Vec<f64> = self.left.iter().map(|left| left * most_load).collect();
-        rooms.sort_by(f64::total_cmp);
-        let all = rooms.last().copied().unwrap_or_default();
+        // For each use what may be left, with the most that can have been taken where so much may be left.
+        let both = self.left.iter().zip(&self.taken);
+        let mut rooms: Vec<(f64, f64)> = both.map(|(left, taken)| (left * most_load, taken * most_load)).collect();
+        rooms.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut all = 0.0;
+        for (_, taken) in &mut rooms {
+            all = taken.max(all);
+            *taken = all;
+        }
         let is_start = |&ideal: &usize| {
             let (above, below) = (self.rest[ideal], self.zones.below(self.lattice.bits(ideal)));
-            let room = rooms.partition_point(|&room| room * ROOM < above);
-            rooms.get(room).is_some_and(|room| below <= (all - room) * ROOM + (ROOM - 1.0) * all)
+            let count = rooms.partition_point(|&(left, _)| left * ROOM >= above);
+            count > 0 && below <= rooms[count - 1].1 * ROOM + (ROOM - 1.0) * all
         };
         (0..self.lattice.count() - 1).filter(is_start).collect()
     }
 
-    /// The most that stages earn which begin at these ideals, and some that earn this `part` of it.
+    /// The most that stages earn which begin at these ideals, by how much is left there, in so many steps, and some that earn this
+    /// `part` of it.
     fn price(
         &self,
         target: f64,
-        part: f64,
+        (part, steps): (f64, usize),
         starts: impl Iterator<Item = usize>,
         cx: &SearchContext,
         pairs: &mut u64,
     ) -> Result<Best<'_>, Stopped> {
-        let mut best = Best::new(self, part);
+        let mut best = Best::new(self, part, steps);
         let mut walk = Walk::new(self, (0.0, target), cx, pairs);
         for from in starts {
             best.begin(from);
@@ -228,25 +236,32 @@ struct Best<'p> {
     /// A stage is kept that earns this part of the most.
     part: f64,
     from: usize,
+    /// How much of what is left is a step, and the one at `from`.
+    step_of: f64,
+    step: usize,
     kinds: Vec<Most>,
 }
 
 /// What stages on one kind of device earn.
 #[derive(Debug, Clone, Default)]
 struct Most {
-    most: f64,
+    /// By how much is left before them.
+    most: Vec<f64>,
     /// The best stage from each ideal where one was kept: its profit, the ideal, its units.
     stages: Vec<(f64, usize, Vec<usize>)>,
 }
 
 impl<'p> Best<'p> {
-    fn new(pairs: &'p Pairs<'p>, part: f64) -> Self {
-        Self { pairs, part, from: 0, kinds: vec![Most::default(); pairs.kinds.len()] }
+    fn new(pairs: &'p Pairs<'p>, part: f64, steps: usize) -> Self {
+        let most = Most { most: vec![0.0; steps], stages: Vec::new() };
+        let step_of = pairs.rest[0] / steps as f64;
+        Self { pairs, part, from: 0, step_of, step: 0, kinds: vec![most; pairs.kinds.len()] }
     }
 
     /// From here on stages begin at `from`.
     fn begin(&mut self, from: usize) {
         self.from = from;
+        self.step = ((self.pairs.rest[from] / self.step_of) as usize).min(self.kinds[0].most.len() - 1);
         self.kinds.iter_mut().filter(|kind| kind.stages.len() >= 2 * KEPT).for_each(Most::forget);
     }
 
@@ -255,7 +270,7 @@ impl<'p> Best<'p> {
         self.kinds.iter_mut().for_each(Most::forget);
         let begun = self.kinds.iter().flat_map(|kind| &kind.stages).map(|&(_, from, _)| from).collect();
         let sets = |stages: Vec<(f64, usize, Vec<usize>)>| stages.into_iter().map(|(_, _, set)| set).collect();
-        let offer = |kind: Most| Offer { most: kind.most, sets: sets(kind.stages) };
+        let offer = |kind: Most| Offer { most: kind.most[0], sets: sets(kind.stages) };
         (self.kinds.into_iter().map(offer).collect(), begun)
     }
 }
@@ -271,17 +286,18 @@ impl Most {
 impl Visitor for Best<'_> {
     fn left_after(&self, kind: usize, _: f64) -> Option<f64> {
         let Pairs { rest, setting, .. } = self.pairs;
-        Some(rest[self.from] - self.part * self.kinds[setting.stages[kind].kind].most)
+        Some(rest[self.from] - self.part * self.kinds[setting.stages[kind].kind].most[self.step])
     }
 
     fn visit(&mut self, stage: &Stage) {
         let Pairs { rest, setting, .. } = self.pairs;
         let kind = &mut self.kinds[setting.stages[stage.kind].kind];
         let profit = rest[self.from] - rest[stage.to];
-        if profit <= self.part * kind.most {
+        let most = &mut kind.most[self.step];
+        if profit <= self.part * *most {
             return;
         }
-        kind.most = kind.most.max(profit);
+        *most = most.max(profit);
         match kind.stages.last_mut().filter(|last| last.1 == self.from) {
             Some(last) if last.0 >= profit => {}
             Some(last) => *last = (profit, self.from, ones(stage.set).collect()),
@@ -302,11 +318,14 @@ const FEWEST_ROUNDS: usize = 24;
 const SAMPLE: usize = 200;
 const PHASE: usize = 17;
 
+/// How many steps there are of what is left.
+const STEPS: usize = 32;
+
 /// The fewest pairs that the rounds for one set of profits may look at.
 const FEW_PAIRS: u64 = 1 << 16;
 
 /// How many times what profits refute the next target is.
-const STEP: f64 = 1.04;
+const STEP: f64 = 1.02;
 
 /// How many stages are kept of each kind, and which part of what the best one earns they earn at least.
 const KEPT: usize = 16;
@@ -369,8 +388,14 @@ mod tests {
             let all = (0..lattice.count() - 1).collect();
             let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
             let all = stages(setting, lattice, target);
-            let most = all.iter().map(|&stage| earned(lattice, &profits, stage)).fold(0.0, f64::max);
-            assert_eq!(rests.speeds[0] * target, most * ROOM);
+            let step_of = earned(lattice, &profits, (0, lattice.count() - 1)) / STEPS as f64;
+            assert_eq!(rests.speeds.step * target, step_of);
+            for (step, speed) in rests.speeds.of[0].iter().enumerate() {
+                let left = |ideal: usize| earned(lattice, &profits, (ideal, lattice.count() - 1));
+                let begin = all.iter().filter(|&&(from, _)| ((left(from) / step_of) as usize).min(STEPS - 1) == step);
+                let most = begin.map(|&stage| earned(lattice, &profits, stage)).fold(0.0, f64::max);
+                assert_eq!(speed * target, most * ROOM, "{step}");
+            }
         });
     }
 
