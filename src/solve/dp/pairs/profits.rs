@@ -389,12 +389,12 @@ mod tests {
             let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
             let all = stages(setting, lattice, target);
             let step_of = earned(lattice, &profits, (0, lattice.count() - 1)) / STEPS as f64;
-            assert_eq!(rests.speeds.step * target, step_of);
+            assert_eq!(rests.speeds.step, step_of / target);
             for (step, speed) in rests.speeds.of[0].iter().enumerate() {
                 let left = |ideal: usize| earned(lattice, &profits, (ideal, lattice.count() - 1));
                 let begin = all.iter().filter(|&&(from, _)| ((left(from) / step_of) as usize).min(STEPS - 1) == step);
                 let most = begin.map(|&stage| earned(lattice, &profits, stage)).fold(0.0, f64::max);
-                assert_eq!(speed * target, most * ROOM, "{step}");
+                assert_eq!(*speed, most * ROOM / target, "{step}");
             }
         });
     }
