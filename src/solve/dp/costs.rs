@@ -1,8 +1,11 @@
 //! What units and nets cost on one kind of device, and the sums of a stage that grows unit by unit.
 
+use std::iter::once;
+
 use super::loads::contains;
 use super::setting::Setting;
-use crate::cost::{Piece, Terms};
+use crate::cost::Terms;
+use crate::graph::ones;
 use crate::preprocess::{KindCosts, Net, joint};
 
 /// What a stage that grows is made of.
@@ -74,7 +77,7 @@ impl<'a> Costs<'a> {
             let terms = costs.terms(u)?;
             Some(if is_one_load { [joint(&terms), Terms::default()] } else { terms })
         };
-        let is_sided = costs.pieces.iter().any(|piece: &Piece| piece.comm_in != piece.comm_out);
+        let is_sided = costs.pieces.iter().any(|piece| piece.comm_in != piece.comm_out);
         let nets_of = |u: usize| {
             let mut words: Vec<Nets> = Vec::new();
             for e in reduced.nets_of.row(u).iter().map(|&e| e as usize).filter(|&e| pays(costs, e)) {
@@ -120,7 +123,7 @@ impl<'a> Costs<'a> {
         for &Nets { word, all, sourced } in &self.nets_of[u] {
             let (before, closed) = (touched[word], known.closed[word]);
             touched[word] |= all;
-            for bit in bits(all & !before) {
+            for bit in ones(once(all & !before)) {
                 let Transfer { time, source, pass } = self.transfers[64 * word + bit];
                 let is_source = sourced >> bit & 1 == 1;
                 *sums.terms[pass as usize].side(is_source) += time;
@@ -129,7 +132,7 @@ impl<'a> Costs<'a> {
                     *sums.lasting[pass as usize].side(is_source) += time;
                 }
             }
-            for bit in bits(sourced & before) {
+            for bit in ones(once(sourced & before)) {
                 let Transfer { time, pass, .. } = self.transfers[64 * word + bit];
                 let terms = &mut sums.terms[pass as usize];
                 terms.comm_in -= time;
@@ -138,7 +141,7 @@ impl<'a> Costs<'a> {
                     sums.lasting[pass as usize].comm_out += time;
                 }
             }
-            for e in bits(all & before & !closed).map(|bit| 64 * word + bit) {
+            for e in ones(once(all & before & !closed)).map(|bit| 64 * word + bit) {
                 if self.nets[e].pins.iter().rev().all(|&p| contains(known.set, p as usize)) {
                     let Transfer { time, pass, .. } = self.transfers[e];
                     *sums.terms[pass as usize].side(self.is_sided) -= time;
@@ -153,14 +156,14 @@ impl<'a> Costs<'a> {
         for &Nets { word, all, sourced } in &self.nets_of[u] {
             let (touched, before) = (touched[word] & all, closed[word]);
             closed[word] |= all;
-            for bit in bits(touched & !before) {
+            for bit in ones(once(touched & !before)) {
                 let Transfer { time, source, pass } = self.transfers[64 * word + bit];
                 let leaves = self.is_sided && contains(set, source as usize);
                 if leaves || !self.is_sided || sourced >> bit & 1 == 1 {
                     *sums.lasting[pass as usize].side(leaves) += time;
                 }
             }
-            for bit in bits(touched & before & sourced) {
+            for bit in ones(once(touched & before & sourced)) {
                 let Transfer { time, pass, .. } = self.transfers[64 * word + bit];
                 sums.lasting[pass as usize].comm_in += time;
             }
@@ -173,14 +176,91 @@ pub fn pays(kind: &KindCosts, net: usize) -> bool {
     kind.transfers[net] > 0.0 && kind.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0)
 }
 
-/// The places of the bits set in a word.
-#[inline]
-fn bits(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = word.trailing_zeros() as usize;
-        (word != 0).then(|| {
-            word &= word - 1;
-            place
-        })
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Piece;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::preprocess::Reduced;
+    use crate::problem::{Problem, ProblemSpec};
+
+    const NODES: u64 = 10;
+
+    /// Nodes of which each reads those a few places before it, on devices that pay `piece`.
+    fn instance(piece: Piece) -> Instance {
+        let node = |id| Node { accelerator_times: vec![Some(1.0)], transfer_time: (1 << id) as f64, ..Node::new(id) };
+        let edge = |source: u64, step: u64| Edge { source, target: source + step };
+        let edges = (0..NODES).flat_map(|source| [1, 3, 4].map(|step| edge(source, step)));
+        let mut platform = Platform::uniform(3, None, 0);
+        platform.accelerators[0].load = Some(vec![piece]);
+        Instance {
+            platform,
+            nodes: (0..NODES).map(node).collect(),
+            edges: edges.filter(|edge| edge.target < NODES).collect(),
+            ..Instance::default()
+        }
+    }
+
+    /// What a set of units moves, in and out, by the pins of each net.
+    fn moved(reduced: &Reduced, set: u64) -> (f64, f64) {
+        let (mut comm_in, mut comm_out) = (0.0, 0.0);
+        for (e, net) in reduced.nets.iter().enumerate() {
+            let inside = net.pins.iter().filter(|&&p| set >> p & 1 == 1).count();
+            if inside > 0 && inside < net.pins.len() {
+                let side = if set >> net.source & 1 == 1 { &mut comm_out } else { &mut comm_in };
+                *side += reduced.kinds[0].transfers[e];
+            }
+        }
+        (comm_in, comm_out)
+    }
+
+    /// Has units join or go, one by one, as the bits of `choices` say, in an order in which sources come before and after other pins.
+    /// Returns the stage and its sums, each time.
+    fn grow(costs: &Costs, units: usize, choices: usize) -> Vec<(u64, Sums)> {
+        let (mut set, mut gone, mut closed, mut touched) = ([0], [0], [0], [0]);
+        let mut sums = Sums::default();
+        let step = |i: usize| {
+            let u = (i * 7 + choices) % units;
+            if choices >> i & 1 == 1 {
+                set[0] |= 1 << u;
+                let known = Known { set: &set, gone: &gone, closed: &closed };
+                costs.join(u, &known, &mut touched, &mut sums);
+            } else {
+                gone[0] |= 1 << u;
+                costs.close(u, &set, &touched, &mut closed, &mut sums);
+            }
+            (set[0], sums)
+        };
+        (0..units).map(step).collect()
+    }
+
+    #[test]
+    fn what_a_stage_moves_is_known_and_what_of_it_lasts_only_grows_to_that() {
+        for piece in [Piece::new(1.0, 1.0, 1.0), Piece::new(1.0, 1.0, 2.0)] {
+            let instance = instance(piece);
+            let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+            let reduced = Reduced::new(&problem);
+            let setting = Setting::new(&problem, &reduced);
+            let (costs, units) = (Costs::new(&setting, 0), reduced.unit_count());
+            assert_eq!(units as u64, NODES, "nothing contracts");
+            let load = |comm_in: f64, comm_out: f64| piece.comm_in * comm_in + piece.comm_out * comm_out;
+            for choices in 0..1 << units {
+                let states = grow(&costs, units, choices);
+                let last = states.last().unwrap();
+                let end = moved(&reduced, last.0);
+                for (set, Sums { terms: [terms, _], lasting: [lasting, _], .. }) in &states {
+                    let now = moved(&reduced, *set);
+                    assert_eq!(
+                        load(terms.comm_in, terms.comm_out),
+                        load(now.0, now.1),
+                        "{piece:?} {choices:b} {set:b}"
+                    );
+                    let lasting = load(lasting.comm_in, lasting.comm_out);
+                    assert!(lasting <= load(end.0, end.1), "{piece:?} {choices:b} {set:b}");
+                }
+                let lasting = last.1.lasting[0];
+                assert_eq!(load(lasting.comm_in, lasting.comm_out), load(end.0, end.1), "{piece:?} {choices:b}");
+            }
+        }
+    }
 }

@@ -146,9 +146,7 @@ impl Rows {
         if self.all.len() < next + self.words {
             self.all.resize(next + self.words, 0);
         }
-        let (rows, below) = self.all.split_at_mut(next);
-        let row = &rows[next - self.words..];
-        below.iter_mut().zip(row).for_each(|(below, word)| *below = *word);
+        self.all.copy_within(next - self.words..next, next);
     }
 }
 
