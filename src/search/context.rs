@@ -30,7 +30,12 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs `work` on as many threads as the context allows.
 pub(crate) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
-    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.clamp(1, MOST_THREADS)).build() {
+    in_pool_of(cx.threads, work)
+}
+
+/// Runs `work` on so many threads, of which it uses as many as [`SearchContext::lanes`] tells it to.
+pub(crate) fn in_pool_of<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build() {
         Ok(pool) => pool.install(work),
         // Without threads of its own the work runs on the global pool, with the same answer.
         Err(_) => work(),
@@ -197,6 +202,16 @@ impl SearchContext {
     /// to begin its work is not missed.
     pub(crate) fn is_late(&self) -> bool {
         self.has_ended() && self.player.as_ref().is_some_and(|(player, _)| player.is_answered())
+    }
+
+    /// How many threads it may use now: where it takes turns, an equal part of all in the present turn.
+    pub(crate) fn lanes(&self) -> usize {
+        self.player.as_ref().map_or(self.threads, |(player, _)| player.threads())
+    }
+
+    /// How many threads it may use at any time.
+    pub(crate) fn most_lanes(&self) -> usize {
+        self.player.as_ref().map_or(self.threads, |(player, _)| player.most_threads())
     }
 
     /// What other searches for the same answer know.

@@ -13,8 +13,8 @@ mod tolerance;
 mod turns;
 mod verdict;
 
-pub(crate) use context::in_pool;
 pub use context::{Progress, SearchContext, Stopped};
+pub(crate) use context::{in_pool, in_pool_of};
 pub use memory::MemoryBudget;
 pub use outcome::{Bound, Outcome, Run, Status};
 pub(crate) use race::Race;

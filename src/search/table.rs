@@ -1,6 +1,6 @@
 //! The table at which searches take turns: whose turn it is, and what is known to all.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -39,6 +39,11 @@ struct Seat {
     /// When its turn began, and what it has found since.
     since: Instant,
     found: Known,
+    /// Whether it takes its turn in every round.
+    is_steady: bool,
+    /// How many turns in a row have brought nothing, and how many rounds it rests for that.
+    idle: u32,
+    rest: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +53,31 @@ enum State {
     Running,
     /// It has taken its turn.
     Done,
+    /// It takes none in this round.
+    Resting,
     Ended,
+}
+
+/// So many turns that bring nothing double the rounds until the next turn, at most so many times.
+const IDLE_TURNS: u32 = 6;
+const MOST_DOUBLINGS: u32 = 3;
+
+impl Seat {
+    /// Goes on to the next round.
+    fn go_on(&mut self) {
+        match self.state {
+            State::Done if self.is_steady => self.rest = 0,
+            State::Done => self.rest = (1 << (self.idle / IDLE_TURNS).min(MOST_DOUBLINGS)) - 1,
+            State::Resting => self.rest -= 1,
+            _ => return,
+        }
+        self.state = if self.rest == 0 { State::Waiting } else { State::Resting };
+    }
+
+    /// Whether it takes a turn in this round.
+    fn plays(&self) -> bool {
+        !matches!(self.state, State::Resting | State::Ended)
+    }
 }
 
 struct Round {
@@ -80,6 +109,9 @@ impl Round {
     fn enter(&mut self, index: usize) {
         let found = std::mem::replace(&mut self.seats[index].found, Known::NOTHING);
         let Standing { known, best, bound_by, techniques, .. } = &mut self.standing;
+        let brings = found.objective < known.objective || found.bound > known.bound;
+        let seat = &mut self.seats[index];
+        seat.idle = if brings { 0 } else { seat.idle + u32::from(seat.state == State::Done) };
         if found.objective < known.objective {
             let before = if known.objective.is_finite() { known.objective } else { found.objective };
             techniques[index].objective_lowered += before - found.objective;
@@ -95,7 +127,7 @@ impl Round {
     /// Ends the round where the first seats have taken their turns and settle the answer, whatever the others do; or else
     /// where all have. What is known then does not depend on who was quicker.
     fn end_round(&mut self, gap: f64) {
-        let is_through = |seat: &Seat| matches!(seat.state, State::Done | State::Ended);
+        let is_through = |seat: &Seat| matches!(seat.state, State::Done | State::Resting | State::Ended);
         let through = self.seats.iter().take_while(|seat| is_through(seat)).count();
         let mut known = self.standing.known;
         let settles = |seat: &Seat| {
@@ -109,8 +141,11 @@ impl Round {
             return;
         }
         (0..settled.map_or(through, |last| last + 1)).for_each(|index| self.enter(index));
-        let next = |seat: &mut Seat| seat.state = if seat.state == State::Done { State::Waiting } else { seat.state };
-        self.seats.iter_mut().for_each(next);
+        self.seats.iter_mut().for_each(Seat::go_on);
+        if !self.seats.iter().any(Seat::plays) {
+            let resting = self.seats.iter_mut().filter(|seat| seat.state == State::Resting);
+            resting.for_each(|seat| seat.state = State::Waiting);
+        }
         self.rounds += 1;
         self.is_over |= settled.is_some();
         self.standing.settled_by = settled;
@@ -118,12 +153,14 @@ impl Round {
 }
 
 impl Table {
-    /// A table for entrants of these names, of whom so many are awake at a time; a gap as small as this one ends the run.
-    pub fn new(names: &[&'static str], threads: usize, gap: f64) -> Self {
-        let seat = |_| Seat { state: State::Waiting, since: Instant::now(), found: Known::NOTHING };
-        let techniques = names.iter().map(|&name| Technique::new(name)).collect();
+    /// A table for entrants of these names, each with whether it takes its turn in every round. So many are awake at a time;
+    /// a gap as small as this one ends the run.
+    pub fn new(entrants: &[(&'static str, bool)], threads: usize, gap: f64) -> Self {
+        let (since, found) = (Instant::now(), Known::NOTHING);
+        let seat = |&(_, is_steady): &_| Seat { state: State::Waiting, since, found, is_steady, idle: 0, rest: 0 };
+        let techniques = entrants.iter().map(|&(name, _)| Technique::new(name)).collect();
         let standing = Standing { known: Known::NOTHING, best: None, bound_by: None, settled_by: None, techniques };
-        let seats = names.iter().map(seat).collect();
+        let seats = entrants.iter().map(seat).collect();
         let state = Round { seats, standing, running: 0, is_over: false, rounds: 0 };
         let is_settled = AtomicBool::new(false);
         Self { state: Mutex::new(state), moved: Condvar::new(), is_settled, threads: threads.max(1), gap }
@@ -201,6 +238,8 @@ pub struct Player {
     objective: AtomicU64,
     bound: AtomicU64,
     is_over: AtomicBool,
+    /// How many threads it may use in its turn.
+    threads: AtomicUsize,
 }
 
 impl Player {
@@ -216,6 +255,7 @@ impl Player {
             objective: AtomicU64::new(Known::NOTHING.objective.to_bits()),
             bound: AtomicU64::new(Known::NOTHING.bound.to_bits()),
             is_over: AtomicBool::new(false),
+            threads: AtomicUsize::new(1),
         }
     }
 
@@ -241,6 +281,8 @@ impl Player {
         (seat.state, seat.since) = (State::Running, Instant::now());
         let known = state.standing.known;
         self.is_over.store(state.is_over, Ordering::Relaxed);
+        let players = state.seats.iter().filter(|seat| seat.plays()).count();
+        self.threads.store((self.table.threads / players).max(1), Ordering::Relaxed);
         self.objective.store(known.objective.to_bits(), Ordering::Relaxed);
         self.bound.store(known.bound.to_bits(), Ordering::Relaxed);
         self.steps_left.store(self.steps.0.swap(self.steps.1, Ordering::Relaxed), Ordering::Relaxed);
@@ -267,13 +309,34 @@ impl Player {
     pub fn look(&self, steps: u64) -> bool {
         let is_over = || self.is_over.load(Ordering::Relaxed) || self.table.is_settled.load(Ordering::Relaxed);
         if !is_over() {
-            // Threads that go on after the one that ends the turn take from far more than they can.
-            let left = self.steps_left.fetch_sub(steps, Ordering::Relaxed);
-            if (1..=steps).contains(&left) {
-                self.begin(self.end_turn(State::Done));
+            let less = |left: u64| (left > 0).then(|| left.saturating_sub(steps));
+            match self.steps_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+                Ok(left) if left <= steps => self.begin(self.end_turn(State::Done)),
+                Ok(_) => {}
+                Err(_) => self.wait_for_turn(steps),
             }
         }
         is_over()
+    }
+
+    /// How many threads it may use in its turn: an equal part of all.
+    pub fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
+    }
+
+    /// How many it may use in a turn of its own.
+    pub fn most_threads(&self) -> usize {
+        self.table.threads
+    }
+
+    /// Waits for the next turn, where another thread of this entrant has ended the last one, and looks again.
+    fn wait_for_turn(&self, steps: u64) {
+        let mut state = self.table.lock();
+        while self.steps_left.load(Ordering::Relaxed) == 0 {
+            state = self.table.wait(state);
+        }
+        drop(state);
+        self.look(steps);
     }
 
     /// What was known when its turn began.

@@ -2,7 +2,9 @@
 //!
 //! Each entrant runs in a thread of its own from its first turn on, and only as many are awake as the run has threads. A turn ends after a
 //! number of looks at the limits, so that it is a piece of work and not of time; what the turns of a round have brought is
-//! known to all from the next round on. So answers do not depend on how fast the machine is, or which thread comes first.
+//! known to all from the next round on. So answers do not depend on how fast the machine is, or which thread comes first. One
+//! whose turns bring nothing for long takes them in every second round alone, and later in ever fewer: the threads are for the
+//! others then.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -16,6 +18,9 @@ pub struct Entrant<'a, T> {
     pub name: &'static str,
     /// Whether what no solution of its own is below, no solution that is asked for is: it looks at all of these.
     pub looks_at_all: bool,
+    /// Whether it takes its turn in every round, whatever its turns bring: as one does whose pieces of work are long, but
+    /// end with much.
+    pub is_steady: bool,
     /// Looks at the limits in one of its turns.
     pub looks: u64,
     /// The same of its first turn.
@@ -34,8 +39,8 @@ pub fn by_turns<T: Send>(
     entrants: Vec<Entrant<'_, T>>,
     closes: impl Fn(&T) -> bool + Sync,
 ) -> (Standing, Vec<Option<T>>) {
-    let names: Vec<&'static str> = entrants.iter().map(|entrant| entrant.name).collect();
-    let table = Arc::new(Table::new(&names, cx.threads, cx.gap));
+    let seats: Vec<_> = entrants.iter().map(|entrant| (entrant.name, entrant.is_steady)).collect();
+    let table = Arc::new(Table::new(&seats, cx.threads, cx.gap));
     let closes = &closes;
     let results = std::thread::scope(|scope| {
         let mut host = table.host(|known| tell(cx, known));
@@ -73,7 +78,7 @@ mod tests {
 
     /// An entrant that goes down from `objective` and up from `bound` in steps of `step`, a look for each, and says what it
     /// saw at each look.
-    fn walker(name: &'static str, (objective, bound): (f64, f64), step: f64) -> Entrant<'static, Vec<[f64; 2]>> {
+    fn walker((objective, bound): (f64, f64), step: f64) -> Entrant<'static, Vec<[f64; 2]>> {
         let run = move |cx: &mut SearchContext| {
             let (mut race, mut seen) = (Race::new(0.0, (), cx), Vec::new());
             for i in 0..100 {
@@ -86,7 +91,55 @@ mod tests {
             }
             seen
         };
-        Entrant { name, looks_at_all: true, looks: 3, first_looks: 3, run: Box::new(run) }
+        of_looks(3, Box::new(run))
+    }
+
+    /// An entrant whose turns are so many looks.
+    fn of_looks<'a, T>(looks: u64, run: Box<dyn FnOnce(&mut SearchContext) -> T + Send + 'a>) -> Entrant<'a, T> {
+        Entrant { name: "someone", looks_at_all: true, is_steady: true, looks, first_looks: looks, run }
+    }
+
+    /// How many turns each of them had.
+    fn calls(standing: &Standing) -> Vec<u64> {
+        standing.techniques.iter().map(|technique| technique.calls).collect()
+    }
+
+    #[test]
+    fn whose_turns_bring_nothing_takes_ever_fewer() {
+        let busy = walker((1000.0, 0.0), 1.0);
+        let idle = || Entrant { is_steady: false, ..walker((2000.0, 0.0), 0.0) };
+        // Three of 100 looks in each turn. Six turns of the idle one are in every round, then six in every second one, and so on; it
+        // goes on alone once the other has ended.
+        let (standing, _) = by_turns(&SearchContext::new(), vec![busy, idle()], |_| false);
+        assert_eq!(calls(&standing), [34, 34]);
+        let (standing, _) = by_turns(&SearchContext::new(), vec![idle(), idle()], |_| false);
+        assert_eq!(calls(&standing), [34, 34], "where all rest none does");
+    }
+
+    #[test]
+    fn threads_are_for_those_whose_turn_it_is() {
+        let lanes = |looks: u64, count: usize| {
+            let run = move |cx: &mut SearchContext| (0..count).map(|_| (cx.should_stop(), cx.lanes()).1).collect();
+            of_looks::<Vec<usize>>(looks, Box::new(run))
+        };
+        let mut cx = SearchContext::new();
+        cx.threads = 4;
+        let (_, lanes) = by_turns(&cx, vec![lanes(5, 20), lanes(5, 9)], |_| false);
+        let lanes = lanes[0].as_ref().unwrap();
+        assert_eq!((&lanes[..9], &lanes[14..]), (&[2; 9][..], &[4; 6][..]));
+    }
+
+    #[test]
+    fn threads_of_one_entrant_wait_together_for_its_turn() {
+        let run = |cx: &mut SearchContext| {
+            let looks = || (0..40).for_each(|_| _ = cx.should_stop());
+            std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(looks)));
+        };
+        let mut cx = SearchContext::new();
+        cx.threads = 2;
+        let (standing, _) = by_turns(&cx, vec![of_looks(4, Box::new(run)), of_looks(4, Box::new(run))], |()| false);
+        // Each fourth look ends a turn.
+        assert_eq!(calls(&standing), [120 / 4 + 1; 2]);
     }
 
     #[test]
@@ -94,8 +147,8 @@ mod tests {
         for threads in [1, 2, 8] {
             let mut cx = SearchContext::new();
             cx.threads = threads;
-            let above = walker("above", (20.0, 0.0), 1.0);
-            let below = walker("below", (90.0, 5.0), 0.5);
+            let above = walker((20.0, 0.0), 1.0);
+            let below = walker((90.0, 5.0), 0.5);
             let (standing, results) = by_turns(&cx, vec![above, below], |_| false);
             let [above, below] = &results[..] else { panic!("two entrants") };
             let (above, below) = (above.as_ref().unwrap(), below.as_ref().unwrap());
@@ -110,14 +163,14 @@ mod tests {
 
     #[test]
     fn what_ends_settled_ends_all_at_once() {
-        let quick = walker("quick", (1.0, 1.0), 0.0);
-        let idle = walker("idle", (9.0, 0.0), 0.0);
+        let quick = walker((1.0, 1.0), 0.0);
+        let idle = walker((9.0, 0.0), 0.0);
         let (standing, results) = by_turns(&SearchContext::new(), vec![quick, idle], |_| false);
         assert_eq!((standing.known, standing.best), (Known { objective: 1.0, bound: 1.0 }, Some(0)));
         assert_eq!(results, [Some(vec![[1.0, 1.0]]), None]);
         // So does what closes the question, if it is about all solutions.
-        let all = walker("all", (9.0, 0.0), 0.0);
-        let one = Entrant { first_looks: 1000, ..walker("one", (8.0, 0.0), 0.0) };
+        let all = walker((9.0, 0.0), 0.0);
+        let one = Entrant { first_looks: 1000, ..walker((8.0, 0.0), 0.0) };
         let (_, results) = by_turns(&SearchContext::new(), vec![one, all], |_| true);
         assert_eq!(results[1], None);
     }
@@ -126,7 +179,7 @@ mod tests {
     fn those_after_one_who_settles_are_sent_away_in_the_middle_of_a_turn() {
         let mut cx = SearchContext::new();
         cx.threads = 2;
-        let quick = walker("quick", (1.0, 1.0), 0.0);
+        let quick = walker((1.0, 1.0), 0.0);
         let run = |cx: &mut SearchContext| {
             let mut race = Race::new(0.0, (), cx);
             race.offer(0.5, ());
@@ -134,15 +187,15 @@ mod tests {
             Vec::new()
         };
         // Its turn would take for ever.
-        let endless = Entrant { first_looks: u64::MAX, run: Box::new(run), ..walker("endless", (9.0, 0.0), 0.0) };
+        let endless = Entrant { first_looks: u64::MAX, run: Box::new(run), ..walker((9.0, 0.0), 0.0) };
         let (standing, _) = by_turns(&cx, vec![quick, endless], |_| false);
         assert_eq!((standing.known.objective, standing.best, standing.settled_by), (1.0, Some(0), Some(0)));
     }
 
     #[test]
     fn bounds_of_those_who_do_not_look_at_all_are_theirs_alone() {
-        let narrow = Entrant { looks_at_all: false, ..walker("narrow", (8.0, 7.0), 0.0) };
-        let wide = walker("wide", (9.0, 1.0), 0.0);
+        let narrow = Entrant { looks_at_all: false, ..walker((8.0, 7.0), 0.0) };
+        let wide = walker((9.0, 1.0), 0.0);
         let (standing, _) = by_turns(&SearchContext::new(), vec![narrow, wide], |_| false);
         assert_eq!(standing.known, Known { objective: 8.0, bound: 1.0 });
     }
@@ -155,10 +208,9 @@ mod tests {
                 objective.into_iter().for_each(|objective| _ = race.offer(objective, ()));
                 while !race.is_done() {}
             };
-            let entrant =
-                |run| Entrant { name: "long", looks_at_all: true, looks: u64::MAX, first_looks: u64::MAX, run };
+            let short = Box::new(|_: &mut SearchContext| ());
             let cx = SearchContext::new().with_time_limit(Duration::from_millis(5));
-            by_turns(&cx, vec![entrant(Box::new(long)), entrant(Box::new(|_| ()))], |()| false).1
+            by_turns(&cx, vec![of_looks(u64::MAX, Box::new(long)), of_looks(u64::MAX, short)], |()| false).1
         };
         assert_eq!(results(Some(1.0)), [Some(()), None]);
         assert_eq!(results(None), [Some(()), Some(())]);
@@ -168,7 +220,7 @@ mod tests {
     fn limits_and_panics_end_all() {
         let patient = || {
             let run = |cx: &mut SearchContext| while !cx.should_stop() {};
-            Entrant { name: "patient", looks_at_all: true, looks: 5, first_looks: 5, run: Box::new(run) }
+            of_looks(5, Box::new(run))
         };
         let cx = SearchContext::new().with_time_limit(Duration::from_millis(5));
         assert_eq!(by_turns(&cx, vec![patient(), patient()], |()| false).1, [Some(()), Some(())]);

@@ -43,8 +43,8 @@ pub use program::{Program, ProgramError};
 pub use sharding::ShardingBb;
 
 pub use crate::bound::{BoundSource, LowerBound};
-pub(crate) use crate::search::in_pool;
 pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status, Stopped};
+pub(crate) use crate::search::{in_pool, in_pool_of};
 pub(crate) use program::PROGRAM_PEAK_BYTES;
 pub(crate) use settle::FEWEST_DEVICES;
 

@@ -50,6 +50,8 @@ struct Row {
     takes: fn(&Problem) -> Result<(), Unsupported>,
     /// Looks at the limits in a turn: about a fifth of a second, whoever it is.
     looks: u64,
+    /// Whether it raises the bound in long steps, for each of which it needs many turns.
+    is_steady: bool,
     /// Whether its own splits are into successive ideals, whatever is asked for.
     is_acyclic: bool,
     /// Whether its splits are worth their time where wider scopes are asked for.
@@ -65,6 +67,7 @@ const ROWS: [Row; 4] = [
         solver: || Box::new(IdealDp::default()),
         takes: |problem| dp::takes("dp", problem),
         looks: 384,
+        is_steady: false,
         is_acyclic: true,
         is_widely_good: true,
         most_nodes: usize::MAX,
@@ -74,6 +77,7 @@ const ROWS: [Row; 4] = [
         solver: || Box::new(PlainDp::default()),
         takes: |problem| dp::takes("dp:plain", problem).and_then(|()| dp::plain::takes(problem)),
         looks: 256,
+        is_steady: true,
         is_acyclic: true,
         is_widely_good: false,
         most_nodes: 10_000,
@@ -83,6 +87,7 @@ const ROWS: [Row; 4] = [
         solver: || Box::new(PositionDp),
         takes: |problem| dp::takes("dp:positions", problem).and_then(|()| positions::takes(problem)),
         looks: 384,
+        is_steady: true,
         is_acyclic: true,
         is_widely_good: false,
         most_nodes: 10_000,
@@ -92,6 +97,7 @@ const ROWS: [Row; 4] = [
         solver: || Box::new(Certify),
         takes: certify::takes,
         looks: 8_192,
+        is_steady: false,
         is_acyclic: false,
         is_widely_good: true,
         most_nodes: 10_000,
@@ -126,7 +132,8 @@ impl Row {
                 solver.search(&own, cx)
             }
         };
-        Entrant { name: self.name, looks_at_all, looks: self.looks, first_looks: self.looks, run: Box::new(run) }
+        let Self { name, looks, is_steady, .. } = *self;
+        Entrant { name, looks_at_all, is_steady, looks, first_looks: looks, run: Box::new(run) }
     }
 }
 

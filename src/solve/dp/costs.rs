@@ -1,11 +1,12 @@
 //! What units and nets cost on one kind of device, and the sums of a stage that grows unit by unit.
 
 use std::iter::once;
+use std::sync::Arc;
 
 use super::loads::contains;
 use super::setting::Setting;
 use crate::cost::Terms;
-use crate::graph::ones;
+use crate::graph::{Graph, ones, topological};
 use crate::preprocess::{KindCosts, Net, joint};
 
 /// What a stage that grows is made of.
@@ -65,11 +66,45 @@ pub struct Costs<'a> {
     /// Whether it matters which way a net goes. Where it does not, all of them count as coming in.
     is_sided: bool,
     /// For each unit its nets.
-    nets_of: Vec<Vec<Nets>>,
+    nets_of: Arc<[Vec<Nets>]>,
+    after: Arc<After>,
+}
+
+/// For each unit the nets of it and of all that comes after it, as rows of bits.
+struct After {
+    all: Vec<u64>,
+    /// Those whose source is among these units, where it matters which way a net goes.
+    sourced: Vec<u64>,
+}
+
+impl After {
+    /// The rows of the units in their `order`, each with `nets_of` its own. O((n + m) · nets/64).
+    fn new(order: &Graph, nets: usize, nets_of: &[Vec<Nets>]) -> Self {
+        let words = words_of(nets);
+        let mut rows = Self { all: vec![0; nets_of.len() * words], sourced: vec![0; nets_of.len() * words] };
+        for &u in topological::smallest_first(order).iter().rev() {
+            for &Nets { word, all, sourced } in &nets_of[u] {
+                rows.all[u * words + word] |= all;
+                rows.sourced[u * words + word] |= sourced;
+            }
+            for &v in order.successors(u) {
+                for word in 0..words {
+                    rows.all[u * words + word] |= rows.all[v as usize * words + word];
+                    rows.sourced[u * words + word] |= rows.sourced[v as usize * words + word];
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// The words of a bit set of so many; at least one.
+pub fn words_of(bits: usize) -> usize {
+    bits.div_ceil(64).max(1)
 }
 
 impl<'a> Costs<'a> {
-    /// The costs on the kind of this index. O(n + pins).
+    /// The costs on the kind of this index. O(pins + (n + m) · nets/64).
     pub fn new(setting: &'a Setting, kind: usize) -> Self {
         let (reduced, costs) = (setting.reduced, &setting.reduced.kinds[kind]);
         let is_one_load = setting.loads.is_one_load();
@@ -94,6 +129,7 @@ impl<'a> Costs<'a> {
             let pass = u32::from(net.backward && !is_one_load);
             Transfer { time, source: net.source, pass }
         };
+        let nets_of: Arc<[Vec<Nets>]> = (0..reduced.unit_count()).map(nets_of).collect();
         Self {
             kind: costs,
             stages: (0..setting.stages.len()).filter(|&s| setting.stages[s].kind == kind).collect(),
@@ -101,7 +137,8 @@ impl<'a> Costs<'a> {
             nets: &reduced.nets,
             transfers: reduced.nets.iter().zip(&costs.transfers).map(transfer).collect(),
             is_sided,
-            nets_of: (0..reduced.unit_count()).map(nets_of).collect(),
+            after: Arc::new(After::new(&reduced.order, reduced.nets.len(), &nets_of)),
+            nets_of,
         }
     }
 
@@ -110,7 +147,12 @@ impl<'a> Costs<'a> {
         self.own[u].as_ref().map(|own| own.iter().map(|terms| terms.compute).sum())
     }
 
-    /// The same where each net costs so many times as much. O(n + pins).
+    /// Closes the nets of a unit that is below a stage, of which none has been touched.
+    pub fn begin_after(&self, u: usize, closed: &mut [u64]) {
+        self.nets_of[u].iter().for_each(|nets| closed[nets.word] |= nets.all);
+    }
+
+    /// The same where each net costs so many times as much. O(nets).
     #[must_use]
     pub fn priced(&self, price: impl Fn(usize) -> f64) -> Self {
         let priced = |(e, &net): (usize, &Transfer)| Transfer { time: net.time * price(e), ..net };
@@ -150,22 +192,28 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Closes the nets of a unit that is gone; what the stage `touched` of them lasts.
+    /// Closes the nets of a unit that will not join, and of all that comes after it, which will not either; what the stage
+    /// `touched` of them lasts. So far the units in `gone` would not.
     #[inline]
-    pub fn close(&self, u: usize, set: &[u64], touched: &[u64], closed: &mut [u64], sums: &mut Sums) {
-        for &Nets { word, all, sourced } in &self.nets_of[u] {
-            let (touched, before) = (touched[word] & all, closed[word]);
-            closed[word] |= all;
-            for bit in ones(once(touched & !before)) {
+    pub fn close(&self, u: usize, known: (&[u64], &[u64]), touched: &[u64], closed: &mut [u64], sums: &mut Sums) {
+        let (set, gone) = known;
+        let row = u * touched.len()..(u + 1) * touched.len();
+        let rows = self.after.all[row.clone()].iter().zip(&self.after.sourced[row]);
+        for (word, ((&all, &sourced), (&touched, closed))) in rows.zip(touched.iter().zip(closed)).enumerate() {
+            let before = *closed;
+            *closed |= all;
+            for bit in ones(once(all & touched & !before)) {
                 let Transfer { time, source, pass } = self.transfers[64 * word + bit];
                 let leaves = self.is_sided && contains(set, source as usize);
                 if leaves || !self.is_sided || sourced >> bit & 1 == 1 {
                     *sums.lasting[pass as usize].side(leaves) += time;
                 }
             }
-            for bit in ones(once(touched & before & sourced)) {
-                let Transfer { time, pass, .. } = self.transfers[64 * word + bit];
-                sums.lasting[pass as usize].comm_in += time;
+            for bit in ones(once(sourced & touched & before)) {
+                let Transfer { time, source, pass } = self.transfers[64 * word + bit];
+                if !contains(gone, source as usize) {
+                    sums.lasting[pass as usize].comm_in += time;
+                }
             }
         }
     }
@@ -180,17 +228,18 @@ pub fn pays(kind: &KindCosts, net: usize) -> bool {
 mod tests {
     use super::*;
     use crate::cost::Piece;
+    use crate::graph::reachability;
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::preprocess::Reduced;
     use crate::problem::{Problem, ProblemSpec};
 
-    const NODES: u64 = 10;
+    const NODES: u64 = 9;
 
-    /// Nodes of which each reads those a few places before it, on devices that pay `piece`.
+    /// Nodes of which each reads two a few places before it, on devices that pay `piece`.
     fn instance(piece: Piece) -> Instance {
         let node = |id| Node { accelerator_times: vec![Some(1.0)], transfer_time: (1 << id) as f64, ..Node::new(id) };
         let edge = |source: u64, step: u64| Edge { source, target: source + step };
-        let edges = (0..NODES).flat_map(|source| [1, 3, 4].map(|step| edge(source, step)));
+        let edges = (0..NODES).flat_map(|source| [3, 4].map(|step| edge(source, step)));
         let mut platform = Platform::uniform(3, None, 0);
         platform.accelerators[0].load = Some(vec![piece]);
         Instance {
@@ -214,24 +263,41 @@ mod tests {
         (comm_in, comm_out)
     }
 
-    /// Has units join or go, one by one, as the bits of `choices` say, in an order in which sources come before and after other pins.
-    /// Returns the stage and its sums, each time.
-    fn grow(costs: &Costs, units: usize, choices: usize) -> Vec<(u64, Sums)> {
+    /// Has units join or be barred in the order of `first`, out of those that can, each as its digit of `choices` says, or be below
+    /// from the beginning. Returns the stage and its sums each time, in the end without units that may still join.
+    fn grow(costs: &Costs, order: &Graph, choices: usize, first: fn(&[usize]) -> usize) -> Vec<(u64, Sums)> {
+        let digit = |u: usize| choices / 3usize.pow(u as u32) % 3;
+        let is_in = |set: u64, u: usize| set >> u & 1 == 1;
+        let ready = |set: u64, u: usize| order.predecessors(u).iter().all(|&p| is_in(set, p as usize));
         let (mut set, mut gone, mut closed, mut touched) = ([0], [0], [0], [0]);
-        let mut sums = Sums::default();
-        let step = |i: usize| {
-            let u = (i * 7 + choices) % units;
-            if choices >> i & 1 == 1 {
+        let close = |u: usize, set: &[u64], gone: &mut [u64], touched: &[u64], closed: &mut [u64], sums: &mut Sums| {
+            costs.close(u, (set, gone), touched, closed, sums);
+            reachability::descendants(order)[u].iter().for_each(|v| gone[0] |= 1 << v);
+        };
+        for u in (0..order.node_count()).filter(|&u| digit(u) == 2) {
+            if ready(gone[0], u) {
+                costs.begin_after(u, &mut closed);
+                gone[0] |= 1 << u;
+            }
+        }
+        let below = gone[0];
+        let (mut sums, mut states) = (Sums::default(), Vec::new());
+        loop {
+            let can = |&u: &usize| !is_in(set[0] | gone[0], u) && ready(set[0] | below, u);
+            let all: Vec<usize> = (0..order.node_count()).filter(can).collect();
+            if all.is_empty() {
+                return states;
+            }
+            let u = first(&all);
+            if digit(u) == 1 {
                 set[0] |= 1 << u;
                 let known = Known { set: &set, gone: &gone, closed: &closed };
                 costs.join(u, &known, &mut touched, &mut sums);
             } else {
-                gone[0] |= 1 << u;
-                costs.close(u, &set, &touched, &mut closed, &mut sums);
+                close(u, &set, &mut gone, &touched, &mut closed, &mut sums);
             }
-            (set[0], sums)
-        };
-        (0..units).map(step).collect()
+            states.push((set[0], sums));
+        }
     }
 
     #[test]
@@ -239,27 +305,28 @@ mod tests {
         for piece in [Piece::new(1.0, 1.0, 1.0), Piece::new(1.0, 1.0, 2.0)] {
             let instance = instance(piece);
             let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
-            let reduced = Reduced::new(&problem);
+            let mut reduced = Reduced::new(&problem);
+            // Half of the nets go back, as those of gradients do.
+            reduced.nets.iter_mut().step_by(2).for_each(|net| net.source = *net.pins.last().unwrap());
             let setting = Setting::new(&problem, &reduced);
             let (costs, units) = (Costs::new(&setting, 0), reduced.unit_count());
             assert_eq!(units as u64, NODES, "nothing contracts");
             let load = |comm_in: f64, comm_out: f64| piece.comm_in * comm_in + piece.comm_out * comm_out;
-            for choices in 0..1 << units {
-                let states = grow(&costs, units, choices);
-                let last = states.last().unwrap();
+            let firsts: [fn(&[usize]) -> usize; 2] = [|all| all[0], |all| all[all.len() - 1]];
+            for (choices, first) in
+                (0..3usize.pow(units as u32)).flat_map(|choices| firsts.map(|first| (choices, first)))
+            {
+                let states = grow(&costs, &reduced.order, choices, first);
+                let Some(last) = states.last() else { continue };
                 let end = moved(&reduced, last.0);
                 for (set, Sums { terms: [terms, _], lasting: [lasting, _], .. }) in &states {
                     let now = moved(&reduced, *set);
-                    assert_eq!(
-                        load(terms.comm_in, terms.comm_out),
-                        load(now.0, now.1),
-                        "{piece:?} {choices:b} {set:b}"
-                    );
+                    assert_eq!(load(terms.comm_in, terms.comm_out), load(now.0, now.1), "{piece:?} {choices} {set:b}");
                     let lasting = load(lasting.comm_in, lasting.comm_out);
-                    assert!(lasting <= load(end.0, end.1), "{piece:?} {choices:b} {set:b}");
+                    assert!(lasting <= load(end.0, end.1), "{piece:?} {choices} {set:b}");
                 }
                 let lasting = last.1.lasting[0];
-                assert_eq!(load(lasting.comm_in, lasting.comm_out), load(end.0, end.1), "{piece:?} {choices:b}");
+                assert_eq!(load(lasting.comm_in, lasting.comm_out), load(end.0, end.1), "{piece:?} {choices}");
             }
         }
     }

@@ -15,15 +15,18 @@ use super::loads::{Value, objective};
 use super::rests::{Rests, Speeds};
 use super::setting::Setting;
 use super::zone::Zones;
-use crate::search::{SearchContext, Stopped, Verdict};
+use crate::search::{Stopped, Verdict};
 
 mod ends;
+mod lanes;
 mod profits;
 mod prospects;
 mod server;
 mod servers;
 mod walk;
 
+use lanes::Lanes;
+pub use lanes::Looks;
 pub use profits::PricedPairs;
 pub use servers::ServerPairs;
 use walk::{ROUNDING, Stage, Visitor, Walk};
@@ -37,6 +40,13 @@ struct Reached {
     from: (u32, u32),
     value: Value,
 }
+
+/// Steps of a walk between two looks at the limits where units have few nets: where each has so many more, a step takes as long again.
+const STEPS_PER_LOOK: usize = 1 << 14;
+const USUAL_PINS: usize = 4;
+
+/// From so many ideals of one size chains are continued before what they reach is kept, where there are threads.
+const IDEALS_AT_ONCE: usize = 64;
 
 /// The program on one problem.
 pub struct Pairs<'a> {
@@ -65,6 +75,7 @@ impl<'a> Pairs<'a> {
     /// Prepares the program. O(ideals · width · pins of a unit's nets).
     pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Self {
         let reduced = setting.reduced;
+        let pins: usize = reduced.nets.iter().map(|net| net.pins.len()).sum();
         let mut pairs = Self {
             setting,
             lattice,
@@ -76,7 +87,7 @@ impl<'a> Pairs<'a> {
             free: Vec::new(),
             zones: Zones::new(&reduced.order, Vec::new()),
             by_ratio: Vec::new(),
-            steps_per_look: 1 << 14,
+            steps_per_look: (STEPS_PER_LOOK / (1 + pins / (USUAL_PINS * reduced.unit_count().max(1)))).max(1) as u64,
         };
         pairs.measure_by(Rests::new(reduced));
         pairs
@@ -132,15 +143,9 @@ impl<'a> Pairs<'a> {
         Self { free: free_units(self.setting, self.lattice), ..self }
     }
 
-    /// The best chain of an objective of at most `target`, with its value, where none is better than `bound`; the number of
-    /// pairs is added to `pairs`.
-    pub fn best(
-        &self,
-        (bound, target): (f64, f64),
-        cx: &SearchContext,
-        pairs: &mut u64,
-    ) -> Verdict<(IdealChain, Value)> {
-        let Ok(chains) = self.reach((bound, target), (cx, pairs), |_| {}) else { return Verdict::Unknown };
+    /// The best chain of an objective of at most `target`, with its value, where none is better than `bound`.
+    pub fn best(&self, (bound, target): (f64, f64), looks: &Looks) -> Verdict<(IdealChain, Value)> {
+        let Ok(chains) = self.reach((bound, target), looks, |_| {}) else { return Verdict::Unknown };
         let last = chains.last().into_iter().flatten().min_by(|a, b| objective(a.value).total_cmp(&objective(b.value)));
         match last {
             Some(last) => Verdict::Found((self.trace(&chains, last), last.value)),
@@ -152,20 +157,47 @@ impl<'a> Pairs<'a> {
     fn reach(
         &self,
         (bound, target): (f64, f64),
-        (cx, pairs): (&SearchContext, &mut u64),
-        mut see: impl FnMut(&Stage),
+        looks: &Looks,
+        see: impl Fn(&Stage) + Sync,
     ) -> Result<Vec<Vec<Reached>>, Stopped> {
         let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); self.lattice.count()];
         chains[0].push(Reached { used: 0, stage: 0, from: (0, 0), value: [0.0; 2] });
-        let mut walk = Walk::new(self, (bound, target), cx, pairs);
-        for from in 0..self.lattice.count() {
-            let (below, above) = chains.split_at_mut(from + 1);
-            if !below[from].is_empty() {
-                let mut visitor = Chains { pairs: self, target, from, chains: &below[from], above, see: &mut see };
-                walk.run(from, &self.kinds, &mut visitor)?;
+        let mut lanes = Lanes::new(self, (bound, target), looks);
+        for level in self.lattice.levels().windows(2) {
+            let reached: Vec<usize> = (level[0]..level[1]).filter(|&ideal| !chains[ideal].is_empty()).collect();
+            let mut rest = &reached[..];
+            while !rest.is_empty() {
+                let at_once = if lanes.count() == 1 { 1 } else { rest.len().min(IDEALS_AT_ONCE) };
+                let ideals;
+                (ideals, rest) = rest.split_at(at_once);
+                let visitor =
+                    |from| Chains { pairs: self, target, from, chains: &chains, found: Vec::new(), see: &see };
+                let mut found = lanes.run(ideals, visitor, |visitor| visitor.found)?;
+                // Of chains as good as each other the first one is kept, however many are found at once.
+                found.sort_unstable_by_key(|&(to, reached)| (to, reached.from, reached.stage));
+                found.into_iter().for_each(|(to, reached)| self.keep(&mut chains[to], reached));
             }
         }
         Ok(chains)
+    }
+
+    /// Adds a chain to those that reach an ideal, unless one of them is as good.
+    fn keep(&self, chains: &mut Vec<Reached>, reached: Reached) {
+        if !self.is_beaten(chains, &reached) {
+            chains.retain(|known| !self.beats(&reached, known));
+            chains.push(reached);
+        }
+    }
+
+    /// Whether one of these chains is as good as another up to the same ideal.
+    fn is_beaten(&self, chains: &[Reached], other: &Reached) -> bool {
+        chains.iter().any(|chain| self.beats(chain, other))
+    }
+
+    /// Whether a chain is as good as another up to the same ideal.
+    fn beats(&self, one: &Reached, other: &Reached) -> bool {
+        let is_within = one.value[0] <= other.value[0] && one.value[1] <= other.value[1];
+        is_within && self.setting.consumption.contains(other.used as usize, one.used as usize)
     }
 
     fn trace(&self, chains: &[Vec<Reached>], last: &Reached) -> IdealChain {
@@ -198,18 +230,18 @@ struct Chains<'a, F> {
     pairs: &'a Pairs<'a>,
     target: f64,
     from: usize,
-    /// The chains that reach it.
-    chains: &'a [Reached],
-    /// Those that reach the ideals after it, from the next one on.
-    above: &'a mut [Vec<Reached>],
+    /// The chains that reach each ideal, as far as they are known.
+    chains: &'a [Vec<Reached>],
+    /// Those found, each with the ideal that it reaches.
+    found: Vec<(usize, Reached)>,
     /// Sees each stage.
-    see: &'a mut F,
+    see: &'a F,
 }
 
-impl<F: FnMut(&Stage)> Visitor for Chains<'_, F> {
+impl<F: Fn(&Stage)> Visitor for Chains<'_, F> {
     fn left_after(&self, kind: usize, most_load: f64) -> Option<f64> {
         let Setting { stages, consumption, .. } = self.pairs.setting;
-        let left = self.chains.iter().filter_map(|chain| consumption.add(chain.used as usize, stages[kind]));
+        let left = self.chains[self.from].iter().filter_map(|chain| consumption.add(chain.used as usize, stages[kind]));
         left.map(|used| self.pairs.left[used] * most_load).max_by(f64::total_cmp)
     }
 
@@ -218,8 +250,7 @@ impl<F: FnMut(&Stage)> Visitor for Chains<'_, F> {
         (self.see)(stage);
         let Pairs { setting: Setting { consumption, stages, loads, .. }, .. } = self.pairs;
         let most_load = loads.most_load(self.target);
-        let reached = &mut self.above[stage.to - self.from - 1];
-        for (index, chain) in self.chains.iter().enumerate() {
+        for (index, chain) in self.chains[self.from].iter().enumerate() {
             let Some(used) = consumption.add(chain.used as usize, stages[stage.kind]) else { continue };
             let value = loads.together(stage.value, chain.value);
             let rest = self.pairs.rest[stage.to];
@@ -228,13 +259,10 @@ impl<F: FnMut(&Stage)> Visitor for Chains<'_, F> {
             if is_late || objective(value) > self.target {
                 continue;
             }
-            let is_beaten = |by: (usize, Value), one: (usize, Value)| {
-                by.1[0] <= one.1[0] && by.1[1] <= one.1[1] && consumption.contains(one.0, by.0)
-            };
-            if !reached.iter().any(|known| is_beaten((known.used as usize, known.value), (used, value))) {
-                reached.retain(|known| !is_beaten((used, value), (known.used as usize, known.value)));
-                let from = (self.from as u32, index as u32);
-                reached.push(Reached { used: used as u32, stage: stage.kind as u32, from, value });
+            let from = (self.from as u32, index as u32);
+            let reached = Reached { used: used as u32, stage: stage.kind as u32, from, value };
+            if !self.pairs.is_beaten(&self.chains[stage.to], &reached) {
+                self.found.push((stage.to, reached));
             }
         }
     }
@@ -246,6 +274,7 @@ mod tests {
     use crate::instance::{Instance, Node, Platform};
     use crate::preprocess::Reduced;
     use crate::problem::{Objective, Problem, ProblemSpec, Replication};
+    use crate::search::SearchContext;
 
     #[test]
     fn replicas_share_what_is_left_of_a_step() {
@@ -267,8 +296,8 @@ mod tests {
         let lattice = Lattice::new(&reduced.order, 4, &cx).unwrap().unwrap();
         let program = Pairs::new(&setting, &lattice).with_dominance();
         assert!(
-            matches!(program.best((0.0, 12.5), &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5)
+            matches!(program.best((0.0, 12.5), &Looks::new(&cx)), Verdict::Found((_, value)) if super::objective(value) == 12.5)
         );
-        assert!(matches!(program.best((0.0, 12.4), &cx, &mut 0), Verdict::Refuted));
+        assert!(matches!(program.best((0.0, 12.4), &Looks::new(&cx)), Verdict::Refuted));
     }
 }

@@ -5,14 +5,14 @@ use super::grouping::Flat;
 use super::lattice::Lattice;
 use super::linearized;
 use super::loads::Value;
-use super::pairs::{Pairs, PricedPairs, ServerPairs};
+use super::pairs::{Looks, Pairs, PricedPairs, ServerPairs};
 use super::rests::Rests;
 use super::{Incumbent, Setting};
 use crate::bound;
 use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Race, SearchContext, Stats, Verdict};
-use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool};
+use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool_of};
 
 const NAME: &str = "dp:plain";
 
@@ -62,7 +62,7 @@ impl Solver for PlainDp {
         let mut stats = Stats::default();
         stats.set("units", reduced.unit_count() as f64);
         // Who waits for a turn must not keep the threads of another search waiting.
-        let is_infeasible = in_pool(race.cx, || self.run(&setting, &mut race, &mut stats));
+        let is_infeasible = in_pool_of(race.cx.most_lanes(), || self.run(&setting, &mut race, &mut stats));
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {
@@ -100,14 +100,12 @@ impl PlainDp {
         let mut program = Program::new(setting, near.as_ref(), &lattice, self.many_pairs);
         let upper = |race: &Race<Incumbent, BoundSource>| race.objective().unwrap_or(setting.ceiling);
         let mut steps = Steps { size: FIRST_PART * (upper(race) - race.bound()), pairs: 0 };
-        let (mut is_infeasible, mut looked) = (false, 0);
+        let (mut is_infeasible, looks) = (false, Looks::new(race.cx));
         while !race.is_done() && !is_infeasible {
             let last = race.last_target(upper(race));
             let target = program.next_target(race.bound(), steps.size, last);
-            let mut pairs = 0;
-            let verdict = program.within((race.bound(), target), race.cx, &mut pairs);
-            looked += pairs;
-            match verdict {
+            let before = looks.pairs();
+            match program.within((race.bound(), target), &looks) {
                 Verdict::Found((chain, value)) => {
                     let split = Incumbent { value, stages: differences(setting.reduced, &chain) };
                     if program.finds_the_best() {
@@ -119,14 +117,14 @@ impl PlainDp {
                 Verdict::Refuted => {
                     race.raise(target, BoundSource::Refuted);
                     is_infeasible = target >= last && race.objective().is_none();
-                    steps.took(pairs);
+                    steps.took(looks.pairs() - before);
                 }
                 Verdict::Unknown => break,
             }
             race.report("pairs of ideals");
         }
         let priced = program.priced_pairs();
-        stats.set("pairs", (looked - priced) as f64);
+        stats.set("pairs", (looks.pairs() - priced) as f64);
         if priced > 0 {
             stats.set("priced_pairs", priced as f64);
         }
@@ -169,15 +167,10 @@ impl<'a> Program<'a> {
     }
 
     /// A chain of an objective of at most `target`, with its value, where none is better than `bound`.
-    fn within(
-        &mut self,
-        (bound, target): (f64, f64),
-        cx: &SearchContext,
-        pairs: &mut u64,
-    ) -> Verdict<(IdealChain, Value)> {
+    fn within(&mut self, (bound, target): (f64, f64), looks: &Looks) -> Verdict<(IdealChain, Value)> {
         match self {
-            Program::Flat(program) => program.best((bound, target), cx, pairs),
-            Program::Servers(program) => program.within(target, cx, pairs),
+            Program::Flat(program) => program.best((bound, target), looks),
+            Program::Servers(program) => program.within(target, looks),
         }
     }
 }

@@ -14,9 +14,6 @@ pub struct Zones<'a> {
     shares: Vec<f64>,
 }
 
-/// Zones of more units than these are not looked at: a graph that is not wide has few sets to pass over.
-const MOST_UNITS: usize = 128;
-
 impl<'a> Zones<'a> {
     /// The tables on `order`, each unit with its share of the work. O(n·m/64 + n²) time, n²/4 bytes.
     pub fn new(order: &'a Graph, shares: Vec<f64>) -> Self {
@@ -53,17 +50,17 @@ impl<'a> Zones<'a> {
     }
 
     /// The zone of the ideal `from`, which the units `ready` may join: each unit that fits into `most` of `time` together with
-    /// all that comes before it. Returns it with what it counts; `None` where it has too many units.
+    /// all that comes before it. Returns it with what it counts.
     pub fn of(
         &self,
         from: &[u64],
         ready: impl Iterator<Item = usize>,
         time: impl Fn(usize) -> Option<f64>,
         most: f64,
-    ) -> Option<(Bits, f64)> {
+    ) -> (Bits, f64) {
         let mut zone: Bits = vec![0; self.words].into();
         let mut next: Vec<usize> = ready.collect();
-        let (mut count, mut work) = (0, 0.0);
+        let mut work = 0.0;
         while let Some(u) = next.pop() {
             let before = self.before[u * self.words..].iter().zip(&zone[..]).map(|(before, zone)| before & zone);
             let below: Option<f64> = crate::graph::ones(before).map(&time).sum();
@@ -72,31 +69,17 @@ impl<'a> Zones<'a> {
                 continue;
             }
             zone[u / 64] |= 1 << (u % 64);
-            (count, work) = (count + 1, work + self.shares[u]);
-            if count > MOST_UNITS {
-                return None;
-            }
+            work += self.shares[u];
             let is_in = |p: u32| contains(from, p as usize) || contains(&zone, p as usize);
             let successors = self.order.successors(u).iter().map(|&v| v as usize);
             next.extend(successors.filter(|&v| self.order.predecessors(v).iter().all(|&p| is_in(p))));
         }
-        Some((zone, work))
+        (zone, work)
     }
 
-    /// Bars `u` and what comes after it in a zone; the units that were not barred before are shown to `see`. Returns what
-    /// they count.
-    pub fn bar(&self, u: usize, zone: &[u64], barred: &mut [u64], mut see: impl FnMut(usize)) -> f64 {
-        let after = &self.after[u * self.words..][..self.words];
-        let mut lost = 0.0;
-        for (word, ((after, zone), barred)) in after.iter().zip(zone).zip(barred).enumerate() {
-            let new = after & zone & !*barred;
-            *barred |= new;
-            for unit in ones(&[new]).map(|bit| 64 * word + bit) {
-                lost += self.shares[unit];
-                see(unit);
-            }
-        }
-        lost
+    /// A unit and what comes after it, as words of a bit set.
+    pub fn after(&self, u: usize) -> &[u64] {
+        &self.after[u * self.words..][..self.words]
     }
 }
 
@@ -110,19 +93,13 @@ mod tests {
         let order = Graph::new(5, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)]).unwrap();
         let zones = Zones::new(&order, vec![1.0, 2.0, 3.0, 4.0, 5.0]);
         let zone = |from: u64, ready: &[usize], most| {
-            zones
-                .of(&[from], ready.iter().copied(), |u| (u != 4).then_some(1.0), most)
-                .map(|(zone, work)| (zone[0], work))
+            let (zone, work) = zones.of(&[from], ready.iter().copied(), |u| (u != 4).then_some(1.0), most);
+            (zone[0], work)
         };
-        assert_eq!(zone(0, &[0], 2.0), Some((0b111, 6.0)));
-        assert_eq!(zone(0b1, &[1, 2], 2.0), Some((0b110, 5.0)));
-        assert_eq!(zone(0b1, &[1, 2], 9.0), Some((0b1110, 9.0)), "4 cannot run");
+        assert_eq!(zone(0, &[0], 2.0), (0b111, 6.0));
+        assert_eq!(zone(0b1, &[1, 2], 2.0), (0b110, 5.0));
+        assert_eq!(zone(0b1, &[1, 2], 9.0), (0b1110, 9.0), "4 cannot run");
         assert_eq!(zones.above(&[0b111]), 9.0);
-        let mut barred = [0];
-        let mut seen = Vec::new();
-        assert_eq!(zones.bar(1, &[0b1110], &mut barred, |u| seen.push(u)), 6.0);
-        assert_eq!(zones.bar(2, &[0b1110], &mut barred, |u| seen.push(u)), 3.0, "3 was barred");
-        assert_eq!(seen, [1, 3, 2]);
-        assert_eq!(barred, [0b1110]);
+        assert_eq!(zones.after(1), [0b11010]);
     }
 }

@@ -30,8 +30,9 @@ pub struct Target {
 }
 
 /// Proposals between two looks at the limits, whatever the number of vertices; where sets have to be convex, a move of a large
-/// graph takes long.
+/// graph takes long. Each counts as so many steps, and as many again for each net of a vertex.
 const PATIENCE: usize = 512;
+const STEPS: usize = 2;
 
 /// A little of every row counts besides overload, lest devices with room fill up with transfers.
 const ECONOMY: f64 = 0.008;
@@ -54,6 +55,8 @@ pub fn anneal<'l, const R: usize>(
 ) -> Option<Vec<u32>> {
     let n = state.level.vertex_count;
     let scale = objective(target.value);
+    let pins: usize = state.level.nets.iter().map(|net| net.size as usize).sum();
+    let steps = STEPS * PATIENCE * (1 + pins / n.max(1));
     let cooling = (plan.cold / plan.hot).powf(1.0 / plan.sweeps.max(2) as f64);
     let over = vec![0.0; state.device_count()];
     let mut run = Run { state, convexity, limits: rows.limits(target.value), over, total: 0.0 };
@@ -64,7 +67,7 @@ pub fn anneal<'l, const R: usize>(
     'sweeps: for _ in 0..plan.sweeps {
         for _ in 0..n {
             proposed += 1;
-            if proposed % PATIENCE == 0 && cx.should_stop() {
+            if proposed % PATIENCE == 0 && cx.should_stop_after(steps) {
                 break 'sweeps;
             }
             let v = random_below(n, rng);

@@ -11,11 +11,9 @@
 //! devices below for the units below and enough above for those above, by profits that are known already. So profits get
 //! better in rounds: each is exact on the ideals that the one before has left, and leaves fewer.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::Pairs;
-use super::walk::{Stage, Visitor, Walk};
-use crate::search::{SearchContext, Stopped, Verdict};
+use super::walk::{Stage, Visitor};
+use super::{Lanes, Looks, Pairs};
+use crate::search::{Stopped, Verdict};
 use crate::solve::bundle::{Bundle, Offer, Prices};
 use crate::solve::dp::chain::IdealChain;
 use crate::solve::dp::lattice::Lattice;
@@ -55,21 +53,21 @@ impl<'a> PricedPairs<'a> {
         if next * STEP.sqrt() >= last { last } else { next }
     }
 
-    /// As [`Pairs::best`]; those looked at for profits are added to `pairs`, too.
-    pub fn best(&mut self, range: (f64, f64), cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
-        let before = *pairs;
+    /// As [`Pairs::best`].
+    pub fn best(&mut self, range: (f64, f64), looks: &Looks) -> Verdict<(IdealChain, Value)> {
+        let before = looks.pairs();
         if self.many.is_some_and(|many| self.most_pairs >= many) {
             let Pairs { setting, lattice, .. } = self.program;
             let pricer = self.pricer.get_or_insert_with(|| Pricer::new(setting, lattice));
-            let looks = (cx, self.most_pairs.max(FEW_PAIRS));
-            let Ok((rests, refuted)) = pricer.rests(range.1, looks, pairs) else { return Verdict::Unknown };
+            let most = self.most_pairs.max(FEW_PAIRS);
+            let Ok((rests, refuted)) = pricer.rests(range.1, most, looks) else { return Verdict::Unknown };
             self.program.measure_by(rests);
             self.refuted = Some(refuted);
         }
-        self.priced_pairs += *pairs - before;
-        let before = *pairs;
-        let verdict = self.program.best(range, cx, pairs);
-        self.most_pairs = self.most_pairs.max(*pairs - before);
+        self.priced_pairs += looks.pairs() - before;
+        let before = looks.pairs();
+        let verdict = self.program.best(range, looks);
+        self.most_pairs = self.most_pairs.max(looks.pairs() - before);
         verdict
     }
 }
@@ -94,20 +92,15 @@ impl<'a> Pricer<'a> {
 
     /// What is left above ideals within `target`, by the best profits found, and about what these refute. For each set of profits
     /// it looks at about `most` pairs, and then at as many as it takes.
-    fn rests(
-        &mut self,
-        target: f64,
-        (cx, most): (&SearchContext, u64),
-        pairs: &mut u64,
-    ) -> Result<(Rests, f64), Stopped> {
+    fn rests(&mut self, target: f64, most: u64, looks: &Looks) -> Result<(Rests, f64), Stopped> {
         let mut rests = Rests::new(self.pairs.setting.reduced);
         self.pairs.measure_by(rests.clone());
         let mut spare = self.pairs.spare(target);
         for _ in 0..MOST_ROUNDS {
             let starts = self.pairs.starts(target);
             self.hot.retain(|ideal| starts.binary_search(ideal).is_ok());
-            let profits = self.ascend(target, &starts, (cx, most), pairs);
-            let next = self.exact(target, &profits, starts, cx, pairs)?;
+            let profits = self.ascend(target, &starts, most, looks);
+            let next = self.exact(target, &profits, &starts, looks)?;
             let left = self.pairs.spare(target);
             let is_enough = left <= ENOUGH || left > FEW_ENOUGH * spare;
             if left < spare {
@@ -121,19 +114,11 @@ impl<'a> Pricer<'a> {
     }
 
     /// Measures by `profits`, with the most that a stage from one of the ideals `starts` earns.
-    fn exact(
-        &mut self,
-        target: f64,
-        profits: &[f64],
-        starts: Vec<usize>,
-        cx: &SearchContext,
-        pairs: &mut u64,
-    ) -> Result<Rests, Stopped> {
+    fn exact(&mut self, target: f64, profits: &[f64], starts: &[usize], looks: &Looks) -> Result<Rests, Stopped> {
         let mut rests = Rests::of_profits(profits.to_vec(), self.pairs.setting.reduced);
         self.pairs.measure_by(rests.clone());
-        // Hot ideals first: what is known to be earned has not to be looked for.
-        let all = self.hot.iter().copied().chain(starts);
-        let best = self.pairs.price(target, (1.0, STEPS), all, cx, pairs)?;
+        let all = hot_first(&self.hot, starts.iter().copied());
+        let best = self.pairs.price(target, (1.0, STEPS), &all, looks)?;
         let speeds = |kind: &Most| kind.most.iter().map(|most| most * ROOM / target).collect();
         rests.speeds = Speeds { of: best.kinds.iter().map(speeds).collect(), step: best.step_of / target };
         self.pairs.allow(&rests.speeds);
@@ -142,26 +127,18 @@ impl<'a> Pricer<'a> {
 
     /// About the best profits for stages that begin at the ideals `starts`. Each round prices stages from some of them, and
     /// from the hot ones.
-    fn ascend(
-        &mut self,
-        target: f64,
-        starts: &[usize],
-        (cx, most): (&SearchContext, u64),
-        pairs: &mut u64,
-    ) -> Vec<f64> {
+    fn ascend(&mut self, target: f64, starts: &[usize], most: u64, looks: &Looks) -> Vec<f64> {
         let Self { pairs: program, work, center, hot } = self;
         let reduced = program.setting.reduced;
         let counts: Vec<usize> = reduced.kinds.iter().map(|kind| kind.count).collect();
         let stride = starts.len().div_ceil(SAMPLE).max(1);
-        let (mut round, spent) = (0, AtomicU64::new(0));
+        let (mut round, begun) = (0, looks.pairs());
         let prices: Prices = Box::new(|profit| {
             let profit = profit.iter().map(|profit| profit.max(0.0)).collect();
             program.measure_by(Rests::of_profits(profit, reduced));
             let some = starts.iter().copied().skip(round * PHASE % stride).step_by(stride);
             round += 1;
-            let mut looked = 0;
-            let best = program.price(target, (NEARLY, 1), hot.iter().copied().chain(some), cx, &mut looked);
-            spent.fetch_add(looked, Ordering::Relaxed);
+            let best = program.price(target, (NEARLY, 1), &hot_first(hot, some), looks);
             let Ok(best) = best else { return vec![Offer::default(); reduced.kinds.len()] };
             let (offers, begun) = best.into_offers();
             hot.extend(begun);
@@ -171,17 +148,19 @@ impl<'a> Pricer<'a> {
         });
         let mut bundle = Bundle::new(&counts, prices, work, center);
         let mut rounds = 0;
-        while rounds < BUNDLE_ROUNDS && spent.load(Ordering::Relaxed) < most {
+        while rounds < BUNDLE_ROUNDS && looks.pairs() - begun < most {
             rounds += ROUNDS_PER_LOOK;
-            if !bundle.improve(ROUNDS_PER_LOOK, cx) || rounds >= FEWEST_ROUNDS && bundle.refutes() {
+            if !bundle.improve(ROUNDS_PER_LOOK, looks.cx) || rounds >= FEWEST_ROUNDS && bundle.refutes() {
                 break;
             }
         }
-        let profits = bundle.center().iter().map(|profit| profit.max(0.0)).collect();
-        drop(bundle);
-        *pairs += spent.into_inner();
-        profits
+        bundle.center().iter().map(|profit| profit.max(0.0)).collect()
     }
+}
+
+/// Some ideals, hot ones first: what is known to be earned has not to be looked for.
+fn hot_first(hot: &[usize], others: impl Iterator<Item = usize>) -> Vec<usize> {
+    hot.iter().copied().chain(others.filter(|ideal| hot.binary_search(ideal).is_err())).collect()
 }
 
 impl Pairs<'_> {
@@ -216,15 +195,19 @@ impl Pairs<'_> {
         &self,
         target: f64,
         (part, steps): (f64, usize),
-        starts: impl Iterator<Item = usize>,
-        cx: &SearchContext,
-        pairs: &mut u64,
+        starts: &[usize],
+        looks: &Looks,
     ) -> Result<Best<'_>, Stopped> {
         let mut best = Best::new(self, part, steps);
-        let mut walk = Walk::new(self, (0.0, target), cx, pairs);
-        for from in starts {
-            best.begin(from);
-            walk.run(from, &self.kinds, &mut best)?;
+        let mut lanes = Lanes::new(self, (0.0, target), looks);
+        let mut done = 0;
+        while done < starts.len() {
+            // What is known of the most is the same for all of these, so that it does not matter how many threads there are.
+            let end = starts.len().min(done + (1 + done / 4).min(STARTS_AT_ONCE));
+            let earned = |from| Earned::new(&best, from);
+            let stages = lanes.run(&starts[done..end], earned, |earned| earned.stages)?;
+            stages.into_iter().for_each(|stage| best.add(stage));
+            done = end;
         }
         Ok(best)
     }
@@ -235,10 +218,8 @@ struct Best<'p> {
     pairs: &'p Pairs<'p>,
     /// A stage is kept that earns this part of the most.
     part: f64,
-    from: usize,
-    /// How much of what is left is a step, and the one at `from`.
+    /// How much of what is left is a step.
     step_of: f64,
-    step: usize,
     kinds: Vec<Most>,
 }
 
@@ -255,14 +236,25 @@ impl<'p> Best<'p> {
     fn new(pairs: &'p Pairs<'p>, part: f64, steps: usize) -> Self {
         let most = Most { most: vec![0.0; steps], stages: Vec::new() };
         let step_of = pairs.rest[0] / steps as f64;
-        Self { pairs, part, from: 0, step_of, step: 0, kinds: vec![most; pairs.kinds.len()] }
+        Self { pairs, part, step_of, kinds: vec![most; pairs.kinds.len()] }
     }
 
-    /// From here on stages begin at `from`.
-    fn begin(&mut self, from: usize) {
-        self.from = from;
-        self.step = ((self.pairs.rest[from] / self.step_of) as usize).min(self.kinds[0].most.len() - 1);
-        self.kinds.iter_mut().filter(|kind| kind.stages.len() >= 2 * KEPT).for_each(Most::forget);
+    /// The step of what is left above an ideal.
+    fn step(&self, ideal: usize) -> usize {
+        ((self.pairs.rest[ideal] / self.step_of) as usize).min(self.kinds[0].most.len() - 1)
+    }
+
+    /// Adds a stage.
+    fn add(&mut self, BestStage { kind, profit, from, set }: BestStage) {
+        let step = self.step(from);
+        let kind = &mut self.kinds[kind];
+        if profit > self.part * kind.most[step] {
+            kind.most[step] = kind.most[step].max(profit);
+            kind.stages.push((profit, from, set));
+            if kind.stages.len() >= 2 * KEPT {
+                kind.forget();
+            }
+        }
     }
 
     /// The stages kept, and where they begin.
@@ -283,25 +275,51 @@ impl Most {
     }
 }
 
-impl Visitor for Best<'_> {
+/// The stages from one ideal that earn most.
+struct Earned<'b> {
+    best: &'b Best<'b>,
+    from: usize,
+    /// The most that is known to be earned where so much is left, on each kind of device.
+    most: Vec<f64>,
+    /// The best stages that earn nearly that or more.
+    stages: Vec<BestStage>,
+}
+
+/// The stage that earns most of those from one ideal on a kind of device.
+struct BestStage {
+    kind: usize,
+    profit: f64,
+    from: usize,
+    set: Vec<usize>,
+}
+
+impl<'b> Earned<'b> {
+    fn new(best: &'b Best<'b>, from: usize) -> Self {
+        let step = best.step(from);
+        Self { best, from, stages: Vec::new(), most: best.kinds.iter().map(|kind| kind.most[step]).collect() }
+    }
+}
+
+impl Visitor for Earned<'_> {
     fn left_after(&self, kind: usize, _: f64) -> Option<f64> {
-        let Pairs { rest, setting, .. } = self.pairs;
-        Some(rest[self.from] - self.part * self.kinds[setting.stages[kind].kind].most[self.step])
+        let Pairs { rest, setting, .. } = self.best.pairs;
+        Some(rest[self.from] - self.best.part * self.most[setting.stages[kind].kind])
     }
 
     fn visit(&mut self, stage: &Stage) {
-        let Pairs { rest, setting, .. } = self.pairs;
-        let kind = &mut self.kinds[setting.stages[stage.kind].kind];
+        let Pairs { rest, setting, .. } = self.best.pairs;
+        let kind = setting.stages[stage.kind].kind;
         let profit = rest[self.from] - rest[stage.to];
-        let most = &mut kind.most[self.step];
-        if profit <= self.part * *most {
+        let known = self.stages.iter().position(|known| known.kind == kind);
+        if profit <= self.best.part * self.most[kind] || known.is_some_and(|known| profit <= self.stages[known].profit)
+        {
             return;
         }
-        *most = most.max(profit);
-        match kind.stages.last_mut().filter(|last| last.1 == self.from) {
-            Some(last) if last.0 >= profit => {}
-            Some(last) => *last = (profit, self.from, ones(stage.set).collect()),
-            None => kind.stages.push((profit, self.from, ones(stage.set).collect())),
+        self.most[kind] = self.most[kind].max(profit);
+        let best = BestStage { kind, profit, from: self.from, set: ones(stage.set).collect() };
+        match known {
+            Some(known) => self.stages[known] = best,
+            None => self.stages.push(best),
         }
     }
 }
@@ -321,6 +339,9 @@ const PHASE: usize = 17;
 /// How many steps there are of what is left.
 const STEPS: usize = 32;
 
+/// From so many ideals stages are priced before they count.
+const STARTS_AT_ONCE: usize = 64;
+
 /// The fewest pairs that the rounds for one set of profits may look at.
 const FEW_PAIRS: u64 = 1 << 16;
 
@@ -336,11 +357,13 @@ const ROOM: f64 = 1.0 + 1e-9;
 
 #[cfg(test)]
 mod tests {
+    use super::super::walk::Walk;
     use super::*;
     use crate::graph::is_subset;
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::preprocess::Reduced;
     use crate::problem::{Problem, ProblemSpec};
+    use crate::search::SearchContext;
     use crate::solve::dp::chain::Bits;
     use crate::solve::dp::loads::{SetLoads, objective};
 
@@ -385,8 +408,8 @@ mod tests {
             let profits: Vec<f64> = (0..setting.reduced.unit_count()).map(|u| (u * 13 % 7) as f64).collect();
             let target = 200.0;
             let mut pricer = Pricer::new(setting, lattice);
-            let all = (0..lattice.count() - 1).collect();
-            let rests = pricer.exact(target, &profits, all, &cx, &mut 0).unwrap();
+            let all: Vec<usize> = (0..lattice.count() - 1).collect();
+            let rests = pricer.exact(target, &profits, &all, &Looks::new(&cx)).unwrap();
             let all = stages(setting, lattice, target);
             let step_of = earned(lattice, &profits, (0, lattice.count() - 1)) / STEPS as f64;
             assert_eq!(rests.speeds.step, step_of / target);
@@ -448,17 +471,17 @@ mod tests {
         let earned = |&stage: &(usize, usize)| earned(lattice, &profits, stage);
         let most = within.iter().map(earned).fold(0.0, f64::max);
         [0.0, 0.5, 0.8, 1.0].map(|part| {
-            let (least, cx, mut seen, mut steps) = (part * most, SearchContext::new(), Vec::new(), 0);
+            let (least, cx, mut seen) = (part * most, SearchContext::new(), Vec::new());
+            let looks = Looks::new(&cx);
             for from in 0..lattice.count() - 1 {
                 let mut visitor = Earning { pairs: &pairs, least, from, seen: Vec::new() };
-                let mut walk = Walk::new(&pairs, (0.0, target), &cx, &mut steps);
-                walk.run(from, &pairs.kinds, &mut visitor).unwrap();
+                Walk::new(&pairs, (0.0, target), &looks).run(from, &mut visitor).unwrap();
                 seen.extend(visitor.seen);
             }
             seen.sort_unstable();
             let enough: Vec<_> = within.iter().filter(|stage| earned(stage) >= least).copied().collect();
             assert_eq!(seen, enough, "{part}");
-            steps
+            looks.pairs()
         })
     }
 
@@ -474,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_does_so_where_no_zone_is_known() {
+    fn a_walk_does_so_where_a_zone_is_long() {
         on(&chain(150), |setting, lattice| {
             steps_to_see(setting, lattice, 145.0, |u| u % 3);
         });
@@ -489,25 +512,58 @@ mod tests {
         });
     }
 
+    /// The least objective of a chain.
+    fn optimum(program: &Pairs, cx: &SearchContext) -> f64 {
+        match program.best((0.0, f64::MAX), &Looks::new(cx)) {
+            Verdict::Found((_, value)) => objective(value),
+            _ => panic!("there is a chain"),
+        }
+    }
+
+    #[test]
+    fn threads_change_no_profit_no_chain_and_no_count() {
+        on(&layers(12), |setting, lattice| {
+            let of_threads = |threads: usize| {
+                let mut cx = SearchContext::new();
+                cx.threads = threads;
+                let looks = Looks::new(&cx);
+                looks.count(1 << 20, u64::MAX).expect("no limit");
+                let mut program = Pairs { steps_per_look: 16, ..Pairs::new(setting, lattice).with_dominance() };
+                let target = optimum(&program, &cx);
+                let mut pricer = Pricer::new(setting, lattice);
+                pricer.pairs.steps_per_look = 16;
+                let (rests, _) = pricer.rests(target, 1 << 20, &looks).unwrap();
+                program.measure_by(rests.clone());
+                let Verdict::Found((chain, _)) = program.best((0.0, target), &looks) else {
+                    panic!("there is a chain")
+                };
+                (rests.units, rests.speeds.of, chain, looks.pairs())
+            };
+            assert_eq!(of_threads(1), of_threads(3), "where walks of more than 16 steps leave something");
+        });
+    }
+
     #[test]
     fn profits_leave_the_best_chain_and_few_pairs() {
         on(&layers(12), |setting, lattice| {
             let cx = SearchContext::new();
-            let (mut by_work, mut by_profits, mut pairs) = (0, 0, 0);
+            let [by_work, by_profits, for_profits] = [(); 3].map(|()| Looks::new(&cx));
             let mut program = Pairs::new(setting, lattice).with_dominance();
-            let Verdict::Found((_, value)) = program.best((0.0, f64::MAX), &cx, &mut 0) else {
-                panic!("there is a chain")
-            };
-            let below = objective(value) * (1.0 - 1e-9);
-            assert!(matches!(program.best((0.0, below), &cx, &mut by_work), Verdict::Refuted));
+            let optimum = optimum(&program, &cx);
+            let below = optimum * (1.0 - 1e-9);
+            assert!(matches!(program.best((0.0, below), &by_work), Verdict::Refuted));
             let mut pricer = Pricer::new(setting, lattice);
-            for target in [below, objective(value)] {
-                let (rests, _) = pricer.rests(target, (&cx, 1 << 20), &mut pairs).unwrap();
+            for target in [below, optimum] {
+                let (rests, _) = pricer.rests(target, 1 << 20, &for_profits).unwrap();
                 program.measure_by(rests);
-                let verdict = program.best((0.0, target), &cx, &mut by_profits);
+                let verdict = program.best((0.0, target), &by_profits);
                 assert_eq!(matches!(verdict, Verdict::Refuted), target == below);
             }
-            assert!(2 * by_profits < by_work, "{by_profits} pairs by profits, {by_work} by work, {pairs} for profits");
+            let [by_work, by_profits, for_profits] = [by_work, by_profits, for_profits].map(|looks| looks.pairs());
+            assert!(
+                2 * by_profits < by_work,
+                "{by_profits} pairs by profits, {by_work} by work, {for_profits} for them"
+            );
         });
     }
 }

@@ -4,8 +4,8 @@
 //! whatever starts or goes on where nothing is in reach is left alone.
 
 use super::ends::{Block, Rises};
-use super::{Pairs, Stage, Visitor, Walk};
-use crate::search::{SearchContext, Stopped};
+use super::{Looks, Pairs, Stage, Visitor, Walk};
+use crate::search::Stopped;
 use crate::solve::dp::costs::Costs;
 use crate::solve::dp::loads::contains;
 use crate::solve::dp::setting::Setting;
@@ -42,16 +42,16 @@ impl<'a, 'b> Prospects<'a, 'b> {
         target: f64,
         (block, starts): (&'a Block, &[usize]),
         reached: &[bool],
-        (cx, steps): (&SearchContext, &mut u64),
+        looks: &Looks,
     ) -> Result<Self, Stopped> {
         let size = pairs.setting.consumption.largest_server();
         let inside = vec![0; pairs.lattice.count() * size * block.words];
         let mut prospects = Self { pairs, target, block, inside, size, starts: Vec::new() };
         let rises = Rises::new(pairs, target, block, |_| true);
-        let mut walk = Walk::new(pairs, (0.0, target), cx, steps);
+        let mut walk = Walk::new(pairs, (0.0, target), looks);
         for from in (0..pairs.lattice.count()).rev().filter(|&ideal| reached[ideal]) {
             let mut rows = Rows::new(&prospects, &rises, Boundary::Inside);
-            walk.run(from, &pairs.kinds, &mut rows)?;
+            walk.run(from, &mut rows)?;
             let own = rows.own;
             prospects.inside[from * own.len()..][..own.len()].copy_from_slice(&own);
             if starts.binary_search(&from).is_ok() {
@@ -66,7 +66,7 @@ impl<'a, 'b> Prospects<'a, 'b> {
     fn start(&mut self, start: usize, walk: &mut Walk) -> Result<(), Stopped> {
         let (kinds, rises) = self.priced_from(start);
         let mut rows = Rows::new(self, &rises, Boundary::Between);
-        walk.run(start, &kinds, &mut rows)?;
+        walk.run_with(start, &kinds, &mut rows)?;
         let whole = rows.own[(self.size - 1) * self.block.words..].into();
         self.starts.push((start, whole));
         Ok(())

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::ends::Rises;
 use super::prospects::Prospects;
-use super::{Pairs, Stage, Visitor, Walk};
-use crate::search::{SearchContext, Stopped};
+use super::{Looks, Pairs, Stage, Visitor, Walk};
+use crate::search::Stopped;
 use crate::solve::dp::loads::contains;
 use crate::solve::dp::setting::Setting;
 use crate::solve::dp::stage::Boundary;
@@ -43,19 +43,18 @@ impl Server {
         prospects: &Prospects,
         (start, used): (usize, usize),
         ends: Box<[u64]>,
-        cx: &SearchContext,
-        steps: &mut u64,
+        looks: &Looks,
     ) -> Result<Self, Stopped> {
         let Prospects { pairs, target, .. } = *prospects;
         let (kinds, rises) = prospects.priced_from(start);
         let first = Open { used, ends, from: (0, 0, 0) };
         let mut server = Self { start, open: BTreeMap::from([(start, vec![first])]), closed: Vec::new() };
-        let mut walk = Walk::new(pairs, (0.0, target), cx, steps);
+        let mut walk = Walk::new(pairs, (0.0, target), looks);
         let mut next = start;
         while let Some((&from, stages)) = server.open.range_mut(next..).next() {
             let before = std::mem::take(stages);
             let mut ways = Ways { prospects, rises: &rises, from, before: &before, server: &mut server };
-            walk.run(from, &kinds, &mut ways)?;
+            walk.run_with(from, &kinds, &mut ways)?;
             server.open.insert(from, before);
             next = from + 1;
         }

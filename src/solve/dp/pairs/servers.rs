@@ -7,15 +7,17 @@
 //! server, by [exact prices](super::server).
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
 use super::ends::Block;
 use super::prospects::Prospects;
 use super::server::Server;
-use super::{Pairs, Stage};
+use super::{Looks, Pairs, Stage};
 use crate::preprocess::Net;
-use crate::search::{SearchContext, Stopped, Verdict};
+use crate::search::{Stopped, Verdict};
 use crate::solve::dp::chain::IdealChain;
 use crate::solve::dp::costs::pays;
 use crate::solve::dp::grouping::Grouping;
@@ -44,13 +46,13 @@ impl<'a> ServerPairs<'a> {
     /// server may cost one between servers.
     pub fn new(pairs: Pairs<'a>, near: Pairs<'a>) -> Self {
         // Each stage is looked at more closely than without servers.
-        let closer = |pairs| Pairs { steps_per_look: 1 << 12, ..pairs };
+        let closer = |pairs: Pairs<'a>| Pairs { steps_per_look: pairs.steps_per_look.div_ceil(4), ..pairs };
         Self { pairs: closer(pairs), near: closer(near) }
     }
 
-    /// A chain of an objective of at most `target`, with its value; the number of pairs is added to `pairs`.
-    pub fn within(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
-        match self.chain(target * ROOM, cx, pairs) {
+    /// A chain of an objective of at most `target`, with its value.
+    pub fn within(&self, target: f64, looks: &Looks) -> Verdict<(IdealChain, Value)> {
+        match self.chain(target * ROOM, looks) {
             Err(Stopped) => Verdict::Unknown,
             Ok(None) => Verdict::Refuted,
             Ok(Some(chain)) => self.grouped(chain).map_or(Verdict::Unknown, |(value, chain)| {
@@ -66,10 +68,10 @@ impl<'a> ServerPairs<'a> {
         Grouping { loads, stages, consumption }.best(chain.into_iter().map(|(ideal, s)| (ideal, stages[s])).collect())
     }
 
-    fn chain(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Result<Option<IdealChain>, Stopped> {
-        let mut marks = Marks::new(self.pairs.setting, target);
+    fn chain(&self, target: f64, looks: &Looks) -> Result<Option<IdealChain>, Stopped> {
+        let marks = Marks::new(self.pairs.setting, target);
         let stages = &self.near.setting.stages;
-        let chains = self.near.reach((0.0, target), (cx, pairs), |stage| marks.mark(stage, stages[stage.kind]))?;
+        let chains = self.near.reach((0.0, target), looks, |stage| marks.mark(stage, stages[stage.kind]))?;
         let reached: Vec<bool> = chains.iter().map(|chains| !chains.is_empty()).collect();
         if reached.last() != Some(&true) {
             return Ok(None);
@@ -78,11 +80,11 @@ impl<'a> ServerPairs<'a> {
         let starts: Vec<usize> = std::iter::once(0).chain(ends.iter().copied()).collect();
         let block = Block::new(&self.pairs, ends.into());
         let bytes = Prospects::bytes(&self.pairs, &block);
-        if bytes > MOST_BYTES || !cx.admits(bytes) {
+        if bytes > MOST_BYTES || !looks.cx.admits(bytes) {
             return Err(Stopped);
         }
-        let prospects = Prospects::new(&self.pairs, target, (&block, &starts), &reached, (cx, pairs))?;
-        Search { pairs: &self.pairs, cx, prospects }.run(&starts, pairs)
+        let prospects = Prospects::new(&self.pairs, target, (&block, &starts), &reached, looks)?;
+        Search { pairs: &self.pairs, looks, prospects }.run(&starts)
     }
 
     /// The ideals at which a server can end: those that cut no net without a mark.
@@ -103,7 +105,7 @@ impl<'a> ServerPairs<'a> {
 struct Marks<'a> {
     setting: &'a Setting<'a>,
     target: f64,
-    far: Vec<[bool; 2]>,
+    far: Vec<[AtomicBool; 2]>,
     /// For each kind of device whether it does not pay for nets that others pay for.
     has_free: Vec<bool>,
 }
@@ -115,17 +117,19 @@ impl<'a> Marks<'a> {
             (0..setting.reduced.nets.len()).map(|e| kinds.iter().any(|kind| pays(kind, e))).collect();
         let has_free = |kind| (0..is_paid.len()).any(|e| is_paid[e] && !pays(kind, e));
         let has_free = kinds.iter().map(has_free).collect();
-        Self { setting, target, far: is_paid.iter().map(|&is_paid| [!is_paid; 2]).collect(), has_free }
+        let far = is_paid.iter().map(|&is_paid| [!is_paid; 2].map(AtomicBool::new)).collect();
+        Self { setting, target, far, has_free }
     }
 
     /// Marks what a stage of a kind of device can move.
-    fn mark(&mut self, stage: &Stage, kind: StageKind) {
+    fn mark(&self, stage: &Stage, kind: StageKind) {
         let Setting { reduced, loads, .. } = self.setting;
         for e in ones(stage.nets) {
             let Net { pins, source, .. } = &reduced.nets[e];
             let side = usize::from(contains(stage.set, *source as usize));
-            if !self.far[e][side] && pins.iter().any(|&p| !contains(stage.set, p as usize)) {
-                self.far[e][side] = stage.objective_with(loads, kind, std::iter::once(e)) <= self.target;
+            let far = &self.far[e][side];
+            if !far.load(Relaxed) && pins.iter().any(|&p| !contains(stage.set, p as usize)) {
+                far.fetch_or(stage.objective_with(loads, kind, std::iter::once(e)) <= self.target, Relaxed);
             }
         }
         if self.has_free[kind.kind] {
@@ -134,25 +138,25 @@ impl<'a> Marks<'a> {
     }
 
     /// Marks what a stage touches of the nets that its kind of device does not pay for.
-    fn mark_free(&mut self, stage: &Stage, kind: StageKind) {
+    fn mark_free(&self, stage: &Stage, kind: StageKind) {
         let reduced = self.setting.reduced;
         for u in ones(stage.set) {
             for &e in reduced.nets_of.row(u) {
                 let side = usize::from(contains(stage.set, reduced.nets[e as usize].source as usize));
-                self.far[e as usize][side] |= !pays(&reduced.kinds[kind.kind], e as usize);
+                self.far[e as usize][side].fetch_or(!pays(&reduced.kinds[kind.kind], e as usize), Relaxed);
             }
         }
     }
 
     fn can_be_far(&self, net: usize) -> bool {
-        self.far[net] == [true; 2]
+        self.far[net].iter().all(|far| far.load(Relaxed))
     }
 }
 
 /// The search for a chain within one target.
 struct Search<'a, 'b> {
     pairs: &'a Pairs<'b>,
-    cx: &'a SearchContext,
+    looks: &'a Looks<'a>,
     prospects: Prospects<'a, 'b>,
 }
 
@@ -166,7 +170,7 @@ struct Filled {
 
 impl Search<'_, '_> {
     /// A chain, if there is one.
-    fn run(&self, starts: &[usize], steps: &mut u64) -> Result<Option<IdealChain>, Stopped> {
+    fn run(&self, starts: &[usize]) -> Result<Option<IdealChain>, Stopped> {
         let Pairs { lattice, setting: Setting { consumption, .. }, .. } = self.pairs;
         let last = lattice.count() - 1;
         let need = self.need(starts);
@@ -177,17 +181,12 @@ impl Search<'_, '_> {
         }
         for &start in starts {
             if filled.contains_key(&last) {
-                return self.trace(&filled, last, steps).map(Some);
+                return self.trace(&filled, last).map(Some);
             }
             for index in 0..filled.get(&start).map_or(0, Vec::len) {
                 let used = filled[&start][index].used;
-                let server = Server::fill(
-                    &self.prospects,
-                    (start, used),
-                    self.prospects.of_start(start).into(),
-                    self.cx,
-                    steps,
-                )?;
+                let server =
+                    Server::fill(&self.prospects, (start, used), self.prospects.of_start(start).into(), self.looks)?;
                 for (end, used) in server.ends().filter(|&(end, used)| !is_late(end, used)) {
                     let known = filled.entry(end).or_default();
                     if !known.iter().any(|known| consumption.contains(used, known.used)) {
@@ -212,12 +211,7 @@ impl Search<'_, '_> {
     }
 
     /// The stages of the servers that hold everything: each of these is filled once more.
-    fn trace(
-        &self,
-        filled: &BTreeMap<usize, Vec<Filled>>,
-        last: usize,
-        steps: &mut u64,
-    ) -> Result<IdealChain, Stopped> {
+    fn trace(&self, filled: &BTreeMap<usize, Vec<Filled>>, last: usize) -> Result<IdealChain, Stopped> {
         let mut chain = Vec::new();
         let (mut end, mut index) = (last, 0);
         while end > 0 {
@@ -226,7 +220,7 @@ impl Search<'_, '_> {
             let Ok(place) = self.prospects.block.ends.binary_search(&end) else { break };
             let mut only: Box<[u64]> = vec![0; self.prospects.block.words].into();
             only[place / 64] |= 1 << (place % 64);
-            let server = Server::fill(&self.prospects, begin, only, self.cx, steps)?;
+            let server = Server::fill(&self.prospects, begin, only, self.looks)?;
             chain.extend(server.trace(end, used).map(|(ideal, kind)| (self.pairs.lattice.bits(ideal).into(), kind)));
             (end, index) = (start, before);
         }

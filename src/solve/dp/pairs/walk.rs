@@ -1,11 +1,11 @@
 //! A walk through all ideals above one, with the stage between: each stage within a target is looked at once for each kind
 //! of device, its load kept up to date unit by unit.
 
-use super::Pairs;
+use super::{Looks, Pairs};
 use crate::cost::compute_load;
 use crate::preprocess::Net;
 use crate::problem::fits;
-use crate::search::{SearchContext, Stopped};
+use crate::search::Stopped;
 use crate::solve::dp::chain::Bits;
 use crate::solve::dp::costs::{Costs, Known, Sums};
 use crate::solve::dp::loads::{Loads, Value, contains, objective, ones, zeros};
@@ -92,17 +92,21 @@ pub struct Walk<'a> {
     target: f64,
     /// No stage of a chain within the target has a larger load.
     most_load: f64,
-    cx: &'a SearchContext,
-    /// Counts the stages looked at.
-    steps: &'a mut u64,
-    /// The ideal below the stage.
+    looks: &'a Looks<'a>,
+    /// Stages looked at that have not been counted yet, and how many may be until the rest is left.
+    steps: u64,
+    steps_left: u64,
+    /// What it has left.
+    rests: Vec<Rest>,
+    /// The ideal below the stage, and the kind of device.
     from: usize,
+    kind: usize,
     /// The stage's units, and who can hold them.
     set: Vec<u64>,
     usable: Vec<Usable>,
     /// No stage computes longer.
     most_compute: f64,
-    /// Which units the stage may hold; empty where that is not known.
+    /// Which units the stage may hold.
     zone: Bits,
     /// How much compute a count of one buys; zero where there is no price.
     per_price: f64,
@@ -114,6 +118,19 @@ pub struct Walk<'a> {
     closed: Rows,
     /// The nets of the stage's units.
     touched: Rows,
+}
+
+/// The stages that hold one, as far as a long walk has left them.
+pub struct Rest {
+    /// The ideal below the stage.
+    pub from: usize,
+    kind: usize,
+    /// The ideal after it.
+    to: usize,
+    sums: Sums,
+    outlook: Outlook,
+    /// Its units, the units that are gone, their nets, and the stage's nets.
+    bits: [Box<[u64]>; 4],
 }
 
 /// A bit set for each depth of a walk.
@@ -151,17 +168,20 @@ impl Rows {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks within `target`, where no chain is better than `bound`; stages looked at are added to `steps`.
-    pub fn new(pairs: &'a Pairs<'a>, (bound, target): (f64, f64), cx: &'a SearchContext, steps: &'a mut u64) -> Self {
+    /// Walks within `target`, where no chain is better than `bound`.
+    pub fn new(pairs: &'a Pairs<'a>, (bound, target): (f64, f64), looks: &'a Looks<'a>) -> Self {
         let reduced = pairs.setting.reduced;
         Self {
             pairs,
             bound,
             target,
             most_load: pairs.setting.loads.most_load(target),
-            cx,
-            steps,
+            looks,
+            steps: 0,
+            steps_left: u64::MAX,
+            rests: Vec::new(),
             from: 0,
+            kind: usize::MAX,
             set: vec![0; pairs.lattice.words()],
             usable: Vec::new(),
             most_compute: 0.0,
@@ -174,26 +194,75 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Looks at every stage within the target that begins at the ideal `from` and lies on a device of these kinds.
+    /// Looks at every stage within the target that begins at the ideal `from`.
     ///
     /// # Errors
     /// [`Stopped`] where a limit is reached.
-    pub fn run(&mut self, from: usize, kinds: &[Costs], visitor: &mut impl Visitor) -> Result<(), Stopped> {
-        let pairs = self.pairs;
-        self.from = from;
-        let above = pairs.zones.above(pairs.lattice.bits(from));
+    pub fn run(&mut self, from: usize, visitor: &mut impl Visitor) -> Result<(), Stopped> {
+        let kinds: &'a [Costs] = &self.pairs.kinds;
+        self.run_with(from, kinds, visitor)
+    }
+
+    /// The same where devices of each kind have these costs.
+    ///
+    /// # Errors
+    /// [`Stopped`] where a limit is reached.
+    pub fn run_with(&mut self, from: usize, kinds: &[Costs], visitor: &mut impl Visitor) -> Result<(), Stopped> {
         for (kind, costs) in kinds.iter().enumerate() {
-            self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, above, visitor)).collect();
-            let a_unit = compute_load(&costs.kind.pieces, 1.0);
-            let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
-            if let Some(most) = most.max_by(f64::total_cmp) {
-                self.most_compute = most;
-                let outlook = self.survey(costs, kind);
+            if let Some(outlook) = self.begin((from, kind), costs, visitor) {
                 self.leave_out(costs);
+                self.set.fill(0);
                 self.descend((costs, 0), from, (Sums::default(), outlook), visitor)?;
             }
         }
-        Ok(())
+        self.count()
+    }
+
+    /// Looks at some of these stages, and returns what it leaves of them, in order.
+    ///
+    /// # Errors
+    /// [`Stopped`] where a limit is reached.
+    pub fn run_some(&mut self, from: usize, visitor: &mut impl Visitor) -> Result<Vec<Rest>, Stopped> {
+        self.steps_left = self.pairs.steps_per_look;
+        self.run(from, visitor)?;
+        Ok(std::mem::take(&mut self.rests))
+    }
+
+    /// The same from what a run has left, whichever walk had it, with a visitor that admits the same.
+    ///
+    /// # Errors
+    /// [`Stopped`] where a limit is reached.
+    pub fn go_on(&mut self, rest: &Rest, visitor: &mut impl Visitor) -> Result<Vec<Rest>, Stopped> {
+        let costs = &self.pairs.kinds[rest.kind];
+        if (self.from, self.kind) != (rest.from, rest.kind) {
+            self.begin((rest.from, rest.kind), costs, visitor);
+        }
+        let [set, gone, closed, touched] = &rest.bits;
+        self.set.copy_from_slice(set);
+        self.gone.at_mut(0).copy_from_slice(gone);
+        self.closed.at_mut(0).copy_from_slice(closed);
+        self.touched.at_mut(0).copy_from_slice(touched);
+        self.steps_left = self.pairs.steps_per_look;
+        self.descend((costs, 0), rest.to, (rest.sums, rest.outlook), visitor)?;
+        self.count()?;
+        Ok(std::mem::take(&mut self.rests))
+    }
+
+    /// Begins with stages from an ideal on a kind of device; what they can count, if any can come next.
+    fn begin(&mut self, (from, kind): (usize, usize), costs: &Costs, visitor: &impl Visitor) -> Option<Outlook> {
+        let pairs = self.pairs;
+        (self.from, self.kind) = (from, kind);
+        let above = pairs.zones.above(pairs.lattice.bits(from));
+        self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, above, visitor)).collect();
+        let a_unit = compute_load(&costs.kind.pieces, 1.0);
+        let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
+        self.most_compute = most.max_by(f64::total_cmp)?;
+        Some(self.survey(costs, kind))
+    }
+
+    /// Counts the stages looked at.
+    fn count(&mut self) -> Result<(), Stopped> {
+        self.looks.count(std::mem::take(&mut self.steps), self.pairs.steps_per_look)
     }
 
     /// What is worth knowing of a stage kind, if it may come next.
@@ -211,8 +280,8 @@ impl<'a> Walk<'a> {
         let from = lattice.bits(self.from);
         let ready = lattice.above(self.from).iter().map(|&(u, _)| u as usize);
         let zone = zones.of(from, ready, |u| costs.computes(u), self.most_compute * ROUNDING);
-        let (zone, work) = zone.unwrap_or((Bits::default(), f64::INFINITY));
-        self.zone = zone;
+        let work;
+        (self.zone, work) = zone;
         let least = self.usable.iter().map(|usable| usable.least).fold(f64::INFINITY, f64::min);
         let price = self.price(kind, least);
         self.per_price = if price > 0.0 { 1.0 / price } else { 0.0 };
@@ -224,11 +293,8 @@ impl<'a> Walk<'a> {
     }
 
     /// The price of compute at which [`Self::least_compute`] is most for units that count so much; zero where the whole zone
-    /// counts less, or is not known. Where those come first that count most for what they compute, it is that of the last unit needed.
+    /// counts less. Where those come first that count most for what they compute, it is that of the last unit needed.
     fn price(&self, kind: usize, least: f64) -> f64 {
-        if self.zone.is_empty() {
-            return 0.0;
-        }
         let mut counted = 0.0;
         for &(u, ratio) in self.pairs.by_ratio[kind].iter().filter(|&&(u, _)| contains(&self.zone, u as usize)) {
             counted += self.pairs.zones.share(u as usize);
@@ -245,17 +311,15 @@ impl<'a> Walk<'a> {
         (usable.least - gain) * self.per_price - MARGIN * self.most_compute
     }
 
-    /// Begins with the units gone that no stage from here can hold: those below, and those beyond the zone, if that is known.
+    /// Begins with the units gone that no stage from here can hold: those below, and those beyond the zone.
     fn leave_out(&mut self, costs: &Costs) {
         let gone = self.gone.at_mut(0);
         gone.copy_from_slice(self.pairs.lattice.bits(self.from));
-        if !self.zone.is_empty() {
-            zeros(&self.zone, costs.own.len()).for_each(|u| gone[u / 64] |= 1 << (u % 64));
-        }
-        let (touched, closed) = (self.touched.at_mut(0), self.closed.at_mut(0));
-        touched.fill(0);
+        zeros(&self.zone, costs.own.len()).for_each(|u| gone[u / 64] |= 1 << (u % 64));
+        self.touched.at_mut(0).fill(0);
+        let closed = self.closed.at_mut(0);
         closed.fill(0);
-        ones(gone).for_each(|u| costs.close(u, &self.set, touched, closed, &mut Sums::default()));
+        ones(gone).for_each(|u| costs.begin_after(u, closed));
     }
 
     /// Looks at all stages that hold the present one.
@@ -266,7 +330,8 @@ impl<'a> Walk<'a> {
         (mut sums, mut outlook): (Sums, Outlook),
         visitor: &mut impl Visitor,
     ) -> Result<(), Stopped> {
-        for &(unit, larger) in self.pairs.lattice.above(ideal) {
+        let above = self.pairs.lattice.above(ideal);
+        for (index, &(unit, larger)) in above.iter().enumerate() {
             let u = unit as usize;
             if outlook.spare < 0.0 {
                 break;
@@ -274,18 +339,25 @@ impl<'a> Walk<'a> {
             if contains(self.gone.at(depth), u) {
                 continue;
             }
-            *self.steps += 1;
-            if self.steps.is_multiple_of(self.pairs.steps_per_look) && self.cx.should_stop() {
-                return Err(Stopped);
+            (self.steps, self.steps_left) = (self.steps + 1, self.steps_left.saturating_sub(1));
+            if self.steps == self.pairs.steps_per_look {
+                self.count()?;
             }
             if let Some(sums) = self.join(costs, (depth, depth), u, &sums) {
                 let outlook = Outlook { gain: outlook.gain + self.gains[u].min(0.0), ..outlook };
                 if self.look_at((costs, depth), larger as usize, (&sums, outlook.gain), visitor) {
                     self.gone.copy_down(depth);
                     self.closed.copy_down(depth);
-                    self.descend((costs, depth + 1), larger as usize, (sums, outlook), visitor)?;
+                    if self.steps_left == 0 {
+                        self.rests.push(self.rest(depth + 1, larger as usize, (sums, outlook)));
+                    } else {
+                        self.descend((costs, depth + 1), larger as usize, (sums, outlook), visitor)?;
+                    }
                 }
                 self.leave(u);
+            }
+            if index + 1 == above.len() {
+                break;
             }
             // What holds this unit has been looked at.
             self.bar((costs, depth), u, (&mut sums, &mut outlook));
@@ -296,19 +368,24 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Bars a unit from joining; nets that are cut for good then count as lasting.
+    /// The stages that hold the present one, up to the ideal `to`.
+    fn rest(&self, depth: usize, to: usize, (sums, outlook): (Sums, Outlook)) -> Rest {
+        let bits = [&self.set, self.gone.at(depth), self.closed.at(depth), self.touched.at(depth)];
+        Rest { from: self.from, kind: self.kind, to, sums, outlook, bits: bits.map(Into::into) }
+    }
+
+    /// Bars a unit from joining, and with it all that comes after it; nets that are cut for good then count as lasting.
     fn bar(&mut self, (costs, depth): (&Costs, usize), u: usize, (sums, outlook): (&mut Sums, &mut Outlook)) {
-        let Self { pairs, zone, set, gains, .. } = self;
+        let Self { pairs: Pairs { zones, .. }, set, gains, .. } = self;
         let (gone, touched, closed) = (self.gone.at_mut(depth), self.touched.at(depth), self.closed.at_mut(depth));
-        if zone.is_empty() {
-            gone[u / 64] |= 1 << (u % 64);
-            costs.close(u, set, touched, closed, sums);
-            return;
+        costs.close(u, (set, gone), touched, closed, sums);
+        for (word, (&after, gone)) in zones.after(u).iter().zip(gone).enumerate() {
+            for v in ones(&[after & !*gone]).map(|bit| 64 * word + bit) {
+                outlook.spare -= zones.share(v);
+                outlook.gain -= gains[v].max(0.0);
+            }
+            *gone |= after;
         }
-        outlook.spare -= pairs.zones.bar(u, zone, gone, |u| {
-            outlook.gain -= gains[u].max(0.0);
-            costs.close(u, set, touched, closed, sums);
-        });
     }
 
     /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time. The stage has
