@@ -19,6 +19,7 @@ use crate::search::{Stopped, Verdict};
 
 mod ends;
 mod lanes;
+mod looks;
 mod profits;
 mod prospects;
 mod server;
@@ -26,7 +27,7 @@ mod servers;
 mod walk;
 
 use lanes::Lanes;
-pub use lanes::Looks;
+pub use looks::Looks;
 pub use profits::PricedPairs;
 pub use servers::ServerPairs;
 use walk::{ROUNDING, Stage, Visitor, Walk};

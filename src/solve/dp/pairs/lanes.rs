@@ -1,48 +1,18 @@
-//! Walks from many ideals, side by side where there are threads, and the count of what they look at.
+//! Walks from many ideals, side by side where there are threads.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 
-use super::Pairs;
 use super::walk::{Rest, Visitor, Walk};
-use crate::search::{SearchContext, Stopped};
+use super::{Looks, Pairs};
+use crate::search::Stopped;
 
 /// Fewer pairs than these are looked at before threads are worth their while.
 const FEW_PAIRS: u64 = 1 << 18;
 
 /// So many rests of walks are taken at once.
 const RESTS_AT_ONCE: usize = 256;
-
-/// Counts the pairs of ideals looked at, and looks at the limits meanwhile.
-pub struct Looks<'a> {
-    /// The limits.
-    pub cx: &'a SearchContext,
-    pairs: AtomicU64,
-}
-
-impl<'a> Looks<'a> {
-    /// Nothing has been looked at.
-    pub fn new(cx: &'a SearchContext) -> Self {
-        Self { cx, pairs: AtomicU64::new(0) }
-    }
-
-    /// How many pairs have been looked at.
-    pub fn pairs(&self) -> u64 {
-        self.pairs.load(Ordering::Relaxed)
-    }
-
-    /// Counts some pairs, at most as many as there are between two looks. How often the limits are looked at does not
-    /// depend on who counts what.
-    ///
-    /// # Errors
-    /// [`Stopped`] where a limit is reached.
-    pub fn count(&self, pairs: u64, per_look: u64) -> Result<(), Stopped> {
-        let before = self.pairs.fetch_add(pairs, Ordering::Relaxed);
-        let is_due = before / per_look < (before + pairs) / per_look;
-        if is_due && self.cx.should_stop() { Err(Stopped) } else { Ok(()) }
-    }
-}
 
 /// Walks within one target: one, and once there is much to look at one for each thread that there can be.
 pub struct Lanes<'a> {
