@@ -33,7 +33,7 @@ pub(crate) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Se
     in_pool_of(cx.threads, work)
 }
 
-/// Runs `work` on so many threads, of which it uses as many as [`SearchContext::lanes`] tells it to.
+/// Runs `work`, which asks for itself how many of so many threads it may use at a time.
 pub(crate) fn in_pool_of<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     match rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build() {
         Ok(pool) => pool.install(work),

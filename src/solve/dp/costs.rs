@@ -80,7 +80,7 @@ struct After {
 impl After {
     /// The rows of the units in their `order`, each with `nets_of` its own. O((n + m) · nets/64).
     fn new(order: &Graph, nets: usize, nets_of: &[Vec<Nets>]) -> Self {
-        let words = words_of(nets);
+        let words = nets.div_ceil(64).max(1);
         let mut rows = Self { all: vec![0; nets_of.len() * words], sourced: vec![0; nets_of.len() * words] };
         for &u in topological::smallest_first(order).iter().rev() {
             for &Nets { word, all, sourced } in &nets_of[u] {
@@ -96,11 +96,6 @@ impl After {
         }
         rows
     }
-}
-
-/// The words of a bit set of so many; at least one.
-pub fn words_of(bits: usize) -> usize {
-    bits.div_ceil(64).max(1)
 }
 
 impl<'a> Costs<'a> {
@@ -270,10 +265,7 @@ mod tests {
         let is_in = |set: u64, u: usize| set >> u & 1 == 1;
         let ready = |set: u64, u: usize| order.predecessors(u).iter().all(|&p| is_in(set, p as usize));
         let (mut set, mut gone, mut closed, mut touched) = ([0], [0], [0], [0]);
-        let close = |u: usize, set: &[u64], gone: &mut [u64], touched: &[u64], closed: &mut [u64], sums: &mut Sums| {
-            costs.close(u, (set, gone), touched, closed, sums);
-            reachability::descendants(order)[u].iter().for_each(|v| gone[0] |= 1 << v);
-        };
+        let after = reachability::descendants(order);
         for u in (0..order.node_count()).filter(|&u| digit(u) == 2) {
             if ready(gone[0], u) {
                 costs.begin_after(u, &mut closed);
@@ -294,7 +286,8 @@ mod tests {
                 let known = Known { set: &set, gone: &gone, closed: &closed };
                 costs.join(u, &known, &mut touched, &mut sums);
             } else {
-                close(u, &set, &mut gone, &touched, &mut closed, &mut sums);
+                costs.close(u, (&set, &gone), &touched, &mut closed, &mut sums);
+                after[u].iter().for_each(|v| gone[0] |= 1 << v);
             }
             states.push((set[0], sums));
         }

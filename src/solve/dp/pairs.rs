@@ -46,7 +46,7 @@ struct Reached {
 const STEPS_PER_LOOK: usize = 1 << 14;
 const USUAL_PINS: usize = 4;
 
-/// From so many ideals of one size chains are continued before what they reach is kept, where there are threads.
+/// From so many ideals of one size chains are continued before what they reach is kept.
 const IDEALS_AT_ONCE: usize = 64;
 
 /// The program on one problem.
@@ -166,15 +166,11 @@ impl<'a> Pairs<'a> {
         let mut lanes = Lanes::new(self, (bound, target), looks);
         for level in self.lattice.levels().windows(2) {
             let reached: Vec<usize> = (level[0]..level[1]).filter(|&ideal| !chains[ideal].is_empty()).collect();
-            let mut rest = &reached[..];
-            while !rest.is_empty() {
-                let at_once = if lanes.count() == 1 { 1 } else { rest.len().min(IDEALS_AT_ONCE) };
-                let ideals;
-                (ideals, rest) = rest.split_at(at_once);
+            for ideals in reached.chunks(IDEALS_AT_ONCE) {
                 let visitor =
                     |from| Chains { pairs: self, target, from, chains: &chains, found: Vec::new(), see: &see };
                 let mut found = lanes.run(ideals, visitor, |visitor| visitor.found)?;
-                // Of chains as good as each other the first one is kept, however many are found at once.
+                // Of chains as good as each other the one from the first ideal is kept.
                 found.sort_unstable_by_key(|&(to, reached)| (to, reached.from, reached.stage));
                 found.into_iter().for_each(|(to, reached)| self.keep(&mut chains[to], reached));
             }

@@ -29,7 +29,7 @@ impl<'a> Lanes<'a> {
     }
 
     /// How many of them may be under way now.
-    pub fn count(&self) -> usize {
+    fn count(&self) -> usize {
         if self.looks.pairs() < FEW_PAIRS { 1 } else { self.looks.cx.lanes().max(1) }
     }
 

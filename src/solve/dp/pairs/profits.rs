@@ -204,7 +204,7 @@ impl Pairs<'_> {
         while done < starts.len() {
             // What is known of the most is the same for all of these, so that it does not matter how many threads there are.
             let end = starts.len().min(done + (1 + done / 4).min(STARTS_AT_ONCE));
-            let earned = |from| Earned::new(&best, from);
+            let earned = |from| Earned { best: &best, from, stages: Vec::new() };
             let stages = lanes.run(&starts[done..end], earned, |earned| earned.stages)?;
             stages.into_iter().for_each(|stage| best.add(stage));
             done = end;
@@ -228,8 +228,17 @@ struct Best<'p> {
 struct Most {
     /// By how much is left before them.
     most: Vec<f64>,
-    /// The best stage from each ideal where one was kept: its profit, the ideal, its units.
-    stages: Vec<(f64, usize, Vec<usize>)>,
+    /// The best stage from each ideal where one was kept.
+    stages: Vec<Column>,
+}
+
+/// The stage that earns most of those from one ideal on a kind of device.
+#[derive(Debug, Clone)]
+struct Column {
+    kind: usize,
+    profit: f64,
+    from: usize,
+    set: Vec<usize>,
 }
 
 impl<'p> Best<'p> {
@@ -245,12 +254,12 @@ impl<'p> Best<'p> {
     }
 
     /// Adds a stage.
-    fn add(&mut self, BestStage { kind, profit, from, set }: BestStage) {
-        let step = self.step(from);
-        let kind = &mut self.kinds[kind];
-        if profit > self.part * kind.most[step] {
-            kind.most[step] = kind.most[step].max(profit);
-            kind.stages.push((profit, from, set));
+    fn add(&mut self, stage: Column) {
+        let step = self.step(stage.from);
+        let kind = &mut self.kinds[stage.kind];
+        if stage.profit > self.part * kind.most[step] {
+            kind.most[step] = kind.most[step].max(stage.profit);
+            kind.stages.push(stage);
             if kind.stages.len() >= 2 * KEPT {
                 kind.forget();
             }
@@ -260,8 +269,8 @@ impl<'p> Best<'p> {
     /// The stages kept, and where they begin.
     fn into_offers(mut self) -> (Vec<Offer>, Vec<usize>) {
         self.kinds.iter_mut().for_each(Most::forget);
-        let begun = self.kinds.iter().flat_map(|kind| &kind.stages).map(|&(_, from, _)| from).collect();
-        let sets = |stages: Vec<(f64, usize, Vec<usize>)>| stages.into_iter().map(|(_, _, set)| set).collect();
+        let begun = self.kinds.iter().flat_map(|kind| &kind.stages).map(|stage| stage.from).collect();
+        let sets = |stages: Vec<Column>| stages.into_iter().map(|stage| stage.set).collect();
         let offer = |kind: Most| Offer { most: kind.most[0], sets: sets(kind.stages) };
         (self.kinds.into_iter().map(offer).collect(), begun)
     }
@@ -270,7 +279,7 @@ impl<'p> Best<'p> {
 impl Most {
     /// Keeps the stages that earn most.
     fn forget(&mut self) {
-        self.stages.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        self.stages.sort_by(|a, b| b.profit.total_cmp(&a.profit).then(a.from.cmp(&b.from)));
         self.stages.truncate(KEPT);
     }
 }
@@ -279,47 +288,32 @@ impl Most {
 struct Earned<'b> {
     best: &'b Best<'b>,
     from: usize,
-    /// The most that is known to be earned where so much is left, on each kind of device.
-    most: Vec<f64>,
-    /// The best stages that earn nearly that or more.
-    stages: Vec<BestStage>,
+    /// The best one for each kind of device where it earns enough to be kept.
+    stages: Vec<Column>,
 }
 
-/// The stage that earns most of those from one ideal on a kind of device.
-struct BestStage {
-    kind: usize,
-    profit: f64,
-    from: usize,
-    set: Vec<usize>,
-}
-
-impl<'b> Earned<'b> {
-    fn new(best: &'b Best<'b>, from: usize) -> Self {
-        let step = best.step(from);
-        Self { best, from, stages: Vec::new(), most: best.kinds.iter().map(|kind| kind.most[step]).collect() }
+impl Earned<'_> {
+    /// What a stage on this kind of device has to earn more than.
+    fn least(&self, kind: usize) -> f64 {
+        self.best.part * self.best.kinds[kind].most[self.best.step(self.from)]
     }
 }
 
 impl Visitor for Earned<'_> {
     fn left_after(&self, kind: usize, _: f64) -> Option<f64> {
         let Pairs { rest, setting, .. } = self.best.pairs;
-        Some(rest[self.from] - self.best.part * self.most[setting.stages[kind].kind])
+        Some(rest[self.from] - self.least(setting.stages[kind].kind))
     }
 
     fn visit(&mut self, stage: &Stage) {
         let Pairs { rest, setting, .. } = self.best.pairs;
         let kind = setting.stages[stage.kind].kind;
         let profit = rest[self.from] - rest[stage.to];
-        let known = self.stages.iter().position(|known| known.kind == kind);
-        if profit <= self.best.part * self.most[kind] || known.is_some_and(|known| profit <= self.stages[known].profit)
-        {
-            return;
-        }
-        self.most[kind] = self.most[kind].max(profit);
-        let best = BestStage { kind, profit, from: self.from, set: ones(stage.set).collect() };
-        match known {
-            Some(known) => self.stages[known] = best,
-            None => self.stages.push(best),
+        let column = || Column { kind, profit, from: self.from, set: ones(stage.set).collect() };
+        match self.stages.iter().position(|known| known.kind == kind) {
+            Some(known) if profit > self.stages[known].profit => self.stages[known] = column(),
+            None if profit > self.least(kind) => self.stages.push(column()),
+            _ => {}
         }
     }
 }

@@ -279,9 +279,8 @@ impl<'a> Walk<'a> {
         let Pairs { lattice, zones, .. } = self.pairs;
         let from = lattice.bits(self.from);
         let ready = lattice.above(self.from).iter().map(|&(u, _)| u as usize);
-        let zone = zones.of(from, ready, |u| costs.computes(u), self.most_compute * ROUNDING);
-        let work;
-        (self.zone, work) = zone;
+        let (zone, work) = zones.of(from, ready, |u| costs.computes(u), self.most_compute * ROUNDING);
+        self.zone = zone;
         let least = self.usable.iter().map(|usable| usable.least).fold(f64::INFINITY, f64::min);
         let price = self.price(kind, least);
         self.per_price = if price > 0.0 { 1.0 / price } else { 0.0 };
