@@ -167,6 +167,8 @@ fn of_nodes(
         // The gradient node sends its own output, which is as large, to whoever fed the layer.
         others(|&(u, v)| (v, u)).into_iter().for_each(|target| send(stage_of[v], target, layer.2));
     }
+    // Of messages that are ready at once, the one to the earlier stage goes first.
+    graph.messages.sort_by_key(|message| (message.source, message.target));
     graph
 }
 

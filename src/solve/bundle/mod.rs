@@ -76,8 +76,17 @@ impl<'a> Bundle<'a> {
         &self.center
     }
 
+    /// Takes up a set of units, ascending, that a device of this kind is known to hold.
+    pub fn know(&mut self, kind: usize, units: &[usize]) {
+        self.master.add(kind, units);
+    }
+
+    /// The sets that the last proposal rests on, each with its kind and weight.
+    pub fn cover(&self) -> impl Iterator<Item = (usize, &[usize], f64)> {
+        self.master.cover()
+    }
+
     /// By how much they exceed what all devices earn, at least.
-    #[cfg(test)]
     pub fn surplus(&self) -> f64 {
         self.surplus
     }

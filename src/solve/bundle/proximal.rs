@@ -70,6 +70,12 @@ impl Proximal {
         self.profits.push(0.0);
     }
 
+    /// The sets of weight, each with its kind and weight.
+    pub fn cover(&self) -> impl Iterator<Item = (usize, &[usize], f64)> {
+        let sets = self.kinds.iter().zip(&self.sets).zip(&self.weights);
+        sets.filter(|(_, weight)| **weight > 0.0).map(|((&kind, set), &weight)| (kind, set.as_slice(), weight))
+    }
+
     /// Solves the program at `center`, whose F is `surplus`, with m = `step` · scale: as exactly as what is to be gained
     /// asks for. Forgets sets that are of no use.
     pub fn solve(&mut self, (center, surplus): (&[f64], f64), step: f64) -> Proposal {

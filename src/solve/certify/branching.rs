@@ -1,6 +1,7 @@
 //! Which decision parts the splits of a node of branch and price.
 
 use super::covering::{Column, Decision, Devices, weights};
+use super::gains::{Gains, Side};
 
 /// A fractional cover.
 pub struct Fractions<'p> {
@@ -23,10 +24,14 @@ impl<'p> Fractions<'p> {
     /// The cover of the fewest rounds by these columns; `None` where there is none or it is not found.
     pub fn new(devices: &Devices, columns: &[&'p Column]) -> Option<Self> {
         let weights = weights(devices.setting().unit_count(), &devices.counts, columns)?;
-        let mut columns: Vec<(&Column, f64)> =
-            columns.iter().copied().zip(weights).filter(|&(_, weight)| weight > TINY).collect();
+        Some(Self::of(columns.iter().copied().zip(weights)))
+    }
+
+    /// A cover by columns of these weights.
+    pub fn of(columns: impl Iterator<Item = (&'p Column, f64)>) -> Self {
+        let mut columns: Vec<(&Column, f64)> = columns.filter(|&(_, weight)| weight > TINY).collect();
         columns.sort_by(|a, b| b.1.total_cmp(&a.1));
-        Some(Self { columns })
+        Self { columns }
     }
 
     /// Columns that share no unit, the largest weights first, no more of a kind than there are devices.
@@ -58,6 +63,37 @@ impl<'p> Fractions<'p> {
         let chosen = self.disjoint(devices);
         let covered: usize = chosen.iter().map(|(_, units)| units.len()).sum();
         if covered == devices.setting().unit_count() { Branching::Split(chosen) } else { Branching::Nothing }
+    }
+
+    /// Whether a source and a sink of a net share a device, by which both answers are expected to gain most.
+    pub fn promising_pair(&self, devices: &Devices, gains: &Gains) -> Option<[Side; 2]> {
+        let (units, work) = (&devices.setting().unordered.units, devices.work());
+        let mut best: Option<(f64, [Side; 2])> = None;
+        for (e, net) in units.nets.iter().enumerate() {
+            let transfer = units.kinds.iter().map(|kind| kind.transfers[e]).fold(0.0, f64::max);
+            let source = net.source as usize;
+            for sink in net.pins.iter().map(|&u| u as usize).filter(|&u| u != source) {
+                let Some(together) = self.share_together(source, sink) else { continue };
+                let cost = transfer + PART_OF_WORK * (work[source] + work[sink]) + f64::MIN_POSITIVE;
+                let side = |is_apart| {
+                    let distance = if is_apart { together } else { 1.0 - together };
+                    Side { pair: (source, sink), is_apart, distance, cost }
+                };
+                let sides = [side(false), side(true)];
+                let score = sides.iter().map(|side| gains.expected(side).max(TINY)).product();
+                if best.is_none_or(|(known, _)| score > known) {
+                    best = Some((score, sides));
+                }
+            }
+        }
+        best.map(|(_, sides)| sides)
+    }
+
+    /// By which part two units are together; `None` where that is decided.
+    fn share_together(&self, u: usize, v: usize) -> Option<f64> {
+        let both: f64 = self.weight(|column| column.holds(u) && column.holds(v));
+        let one: f64 = self.weight(|column| column.holds(u) != column.holds(v));
+        (both > DECIDED && one > DECIDED).then(|| both / (both + 0.5 * one))
     }
 
     /// The unit and kind that are least decided.
@@ -132,6 +168,12 @@ impl<'p> Fractions<'p> {
 fn indecision(share: f64) -> f64 {
     0.5 - (0.5 - share.min(1.0)).abs() + TINY
 }
+
+/// What parting two units costs besides the net between them, as a part of their work.
+const PART_OF_WORK: f64 = 0.05;
+
+/// It is decided whether two units are together where less than this part of a cover says otherwise.
+const DECIDED: f64 = 1e-3;
 
 /// Weights below this are the rounding of the linear program.
 const TINY: f64 = 1e-6;

@@ -8,6 +8,8 @@ mod assignment;
 mod branching;
 mod covering;
 mod crowding;
+mod gains;
+mod leaves;
 pub mod multilevel;
 pub(crate) mod pricing;
 mod primal;

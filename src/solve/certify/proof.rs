@@ -2,6 +2,7 @@
 
 use super::assignment::{Assignment, Setting};
 use super::covering::{Devices, Verdict};
+use super::leaves::Leaves;
 use super::primal::{FIRST_ROUNDS, Primal};
 use super::root::{Reach, Resolution, Root};
 use super::tree::{self, Ending};
@@ -59,7 +60,7 @@ impl<'a> Proof<'a> {
         if let Some(upper) = self.race.objective() {
             self.refuted(root.least().min(upper));
             self.bound_without_limits(devices, &mut root);
-            self.close(&mut root);
+            self.close(devices, &mut root);
         }
         self.stats.set("columns", root.generation.pool.len() as f64);
         self.stats.set("pricing_rounds", root.generation.effort.rounds as f64);
@@ -132,12 +133,12 @@ impl<'a> Proof<'a> {
     fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
         let relaxed = devices.without_limits(self.race.cx);
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
-        if self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory)
-            && self.ascend_with_memory(&mut relaxed, root)
-        {
+        let Some(upper) = self.race.objective() else { return };
+        let counts_memory = root.reach(upper) == Reach::Memory;
+        if counts_memory && self.ascend_with_memory(&mut relaxed, root) {
             return;
         }
-        if self.race.objective().is_some_and(|upper| relaxed.reach(upper) != Reach::None) {
+        if !counts_memory && relaxed.reach(upper) != Reach::None {
             self.ascend(&mut relaxed);
             let before = self.race.bound();
             // Where the method has a long way to go, the linear program is a better start.
@@ -166,8 +167,37 @@ impl<'a> Proof<'a> {
         is_raised
     }
 
+    /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then most
+    /// of the rest, and so on.
+    fn climb(&mut self, devices: &Devices, root: &mut Root) {
+        self.refine(PATIENCE);
+        let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
+        let mut part = FIRST_CLIMB;
+        while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
+            let (bound, last) = (self.race.bound(), self.race.last_target(upper));
+            let target = if last - bound > LAST_CLIMB * last { bound + part * (last - bound) } else { last };
+            let mut beside = refinements(&mut self.primal, bound, self.race.cx);
+            let ending =
+                leaves.refute((target, upper), &mut |sums| beside(sums).is_none_or(|best| best > target), self.race.cx);
+            drop(beside);
+            self.enter();
+            self.note(&ending, target);
+            match ending {
+                Ending::Undecided => break,
+                Ending::Refuted => part = NEXT_CLIMB,
+                Ending::Found(_) | Ending::Limit => {}
+            }
+        }
+        root.generation.effort.nodes += leaves.nodes;
+        root.center.profit = devices.work();
+    }
+
     /// Closes the gap between bound and split.
-    fn close(&mut self, root: &mut Root) {
+    fn close(&mut self, devices: &Devices, root: &mut Root) {
+        let has_long_fronts = self.setting.unit_count() > FEW_UNITS * self.setting.device_count();
+        if has_long_fronts && self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory) {
+            self.climb(devices, root);
+        }
         self.bound_root(root);
         let mut max_nodes = FIRST_NODES;
         while !self.race.is_done() {
@@ -257,15 +287,10 @@ impl<'a> Proof<'a> {
         (cells, rounds): (Resolution, usize),
         root: &mut Root,
     ) -> Option<Verdict> {
-        let (bound, cx, primal) = (self.race.bound(), self.race.cx, &mut self.primal);
-        let per_refinement = if primal.resplits() { EFFORT_PER_RESPLIT } else { EFFORT_PER_ANNEALING };
-        let mut due = 0;
-        let mut beside = |sums: usize| {
-            due += sums;
-            primal.refine(bound, due / per_refinement, cx);
-            due %= per_refinement;
-        };
-        let (verdict, shown) = root.ascend((bound, target, last), (cells, rounds), &mut beside, cx)?;
+        let (bound, cx) = (self.race.bound(), self.race.cx);
+        let mut beside = refinements(&mut self.primal, bound, cx);
+        let (verdict, shown) = root.ascend((bound, target, last), (cells, rounds), &mut |sums| _ = beside(sums), cx)?;
+        drop(beside);
         self.enter();
         self.refuted(shown);
         self.stats.set("root_bound", self.race.bound());
@@ -369,7 +394,13 @@ impl<'a> Proof<'a> {
             Verdict::Limit => Ending::Limit,
             Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.race.cx),
         };
-        match &ending {
+        self.note(&ending, target);
+        ending
+    }
+
+    /// Takes up what a search of a tree below `target` says.
+    fn note(&mut self, ending: &Ending, target: f64) {
+        match ending {
             Ending::Refuted => self.refuted(target),
             Ending::Found(split) => {
                 self.primal.offer(split);
@@ -378,7 +409,6 @@ impl<'a> Proof<'a> {
             Ending::Limit | Ending::Undecided => {}
         }
         self.report("branch and price");
-        ending
     }
 
     /// What is known at the end.
@@ -399,6 +429,22 @@ impl<'a> Proof<'a> {
             None => Outcome::Unknown { bound: known },
         };
         Run { outcome, stats: self.stats }
+    }
+}
+
+/// Improves the split in proportion to the sums of pricing that it is told of; the value of the best one.
+fn refinements<'p>(
+    primal: &'p mut Primal,
+    bound: f64,
+    cx: &'p SearchContext,
+) -> impl FnMut(usize) -> Option<f64> + Send + 'p {
+    let per_refinement = if primal.resplits() { EFFORT_PER_RESPLIT } else { EFFORT_PER_ANNEALING };
+    let mut due = 0;
+    move |sums| {
+        due += sums;
+        primal.refine(bound, due / per_refinement, cx);
+        due %= per_refinement;
+        primal.value()
     }
 }
 
@@ -435,6 +481,17 @@ const LEAST_ASCENT: f64 = 3e-4;
 /// In rounds enough for targets that are easily refuted, at first; then as many as it takes, from this step on.
 const FEW_ROUNDS: usize = 40;
 const LAST_ASCENT: f64 = 1.2e-3;
+
+/// Where there are no more units to a device than so many, fronts of load and memory are short.
+const FEW_UNITS: usize = 16;
+
+/// Which part of the way to the best split the first target of a tree along lines goes, and the next ones, which know what to
+/// decide.
+const FIRST_CLIMB: f64 = 0.5;
+const NEXT_CLIMB: f64 = 0.75;
+
+/// The last target of a tree along lines is that below the best split once the rest is this part of it.
+const LAST_CLIMB: f64 = 5e-4;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;

@@ -26,7 +26,8 @@ impl Resolution {
     /// So few that it is soon clear whether memory says more than loads.
     pub const ROUGHEST_WITH_MEMORY: Self = Self::of(1_000.0, 24.0);
 
-    const fn of(loads: f64, memory: f64) -> Self {
+    /// So many of both.
+    pub const fn of(loads: f64, memory: f64) -> Self {
         Self { loads, memory }
     }
 }
@@ -42,7 +43,7 @@ pub enum Reach {
     Large,
     /// Only rough cells are quick.
     Rough,
-    /// Memory is limited, and counted in rough cells beside loads.
+    /// Memory is limited, and counted in cells beside loads.
     Memory,
 }
 
@@ -65,7 +66,7 @@ impl<'a> Root<'a> {
         let work = devices.work();
         let center = Center { profit: work.clone() };
         let generation = Generation::new(devices, cx);
-        Some(Self { generation, pricers: devices.pricers(&[], cx)?, lines: devices.lines(cx), center, work })
+        Some(Self { generation, pricers: devices.pricers(&[], cx)?, lines: devices.lines(&[], cx), center, work })
     }
 
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
@@ -149,12 +150,12 @@ impl<'a> Root<'a> {
 }
 
 /// Pricers along the same lines in rough cells, where devices have this load.
-fn rough(lines: &[LinePricer], target: f64, cells: Resolution) -> Vec<LinePricer> {
+pub(super) fn rough(lines: &[LinePricer], target: f64, cells: Resolution) -> Vec<LinePricer> {
     lines.iter().map(|line| line.rough(target, cells.loads, cells.memory)).collect()
 }
 
 /// How many sums it takes to price devices of all kinds; `None` where that is not quick.
-fn effort(lines: &[LinePricer], target: f64) -> Option<usize> {
+pub(super) fn effort(lines: &[LinePricer], target: f64) -> Option<usize> {
     lines.iter().map(|line| line.effort(target)).sum()
 }
 

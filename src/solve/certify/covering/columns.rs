@@ -21,16 +21,6 @@ impl Column {
     pub fn holds(&self, unit: usize) -> bool {
         self.units.binary_search(&unit).is_ok()
     }
-
-    /// Whether a split that obeys `decision` may have this column.
-    pub fn obeys(&self, decision: &Decision) -> bool {
-        match *decision {
-            Decision::Together(u, v) => self.holds(u) == self.holds(v),
-            Decision::Apart(u, v) => !(self.holds(u) && self.holds(v)),
-            Decision::On(u, kind) => self.kind == kind || !self.holds(u),
-            Decision::NotOn(u, kind) => self.kind != kind || !self.holds(u),
-        }
-    }
 }
 
 /// Every column found so far, whatever the target.
@@ -53,7 +43,8 @@ impl Pool {
 
     /// The columns of splits below `target`, with the room that pricing leaves for rounding, that obey the decisions.
     pub fn below(&self, target: f64, decisions: &[Decision]) -> Vec<&Column> {
-        let is_active = |c: &&Column| c.load <= target * ROOM && decisions.iter().all(|decision| c.obeys(decision));
+        let is_active =
+            |c: &&Column| c.load <= target * ROOM && decisions.iter().all(|decision| decision.allows(c.kind, &c.units));
         self.columns.iter().filter(is_active).collect()
     }
 

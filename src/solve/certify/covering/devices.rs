@@ -18,6 +18,19 @@ pub enum Decision {
     NotOn(usize, usize),
 }
 
+impl Decision {
+    /// Whether a device of this kind may hold these units, ascending, and no others.
+    pub fn allows(&self, kind: usize, units: &[usize]) -> bool {
+        let holds = |u: &usize| units.binary_search(u).is_ok();
+        match self {
+            Self::Together(u, v) => holds(u) == holds(v),
+            Self::Apart(u, v) => !(holds(u) && holds(v)),
+            Self::On(u, on) => kind == *on || !holds(u),
+            Self::NotOn(u, not_on) => kind != *not_on || !holds(u),
+        }
+    }
+}
+
 /// One pricer for each kind of device.
 pub type Pricers = Vec<Box<dyn Pricing>>;
 
@@ -86,6 +99,22 @@ impl<'a> Devices<'a> {
         pins: usize,
         cx: &SearchContext,
     ) -> Option<Box<dyn Pricing>> {
+        let mut resources = self.resources[kind].clone();
+        resources.resize(D, Resource::unused(&self.setting.unordered.units));
+        let network = self.network::<D>(kind, decisions, &resources, pins);
+        let plan = Plan::new(&network, MAX_ENTRIES, &|| cx.should_stop())?;
+        let pricer = Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS);
+        Some(Box::new(pricer.with_lattice(&resources[0].unit)))
+    }
+
+    /// The sets of a kind that consume `resources` and obey the decisions.
+    fn network<const D: usize>(
+        &self,
+        kind: usize,
+        decisions: &[Decision],
+        resources: &[Resource],
+        pins: usize,
+    ) -> Network<D> {
         let costs = &self.setting.unordered.units.kinds[kind];
         let forbids = |decision: &Decision, unit: usize| match *decision {
             Decision::On(u, other) => u == unit && other != kind,
@@ -93,9 +122,7 @@ impl<'a> Devices<'a> {
             Decision::Together(..) | Decision::Apart(..) => false,
         };
         let can_hold = |u: usize| costs.times[u].is_some() && !decisions.iter().any(|decision| forbids(decision, u));
-        let mut resources = self.resources[kind].clone();
-        resources.resize(D, Resource::unused(&self.setting.unordered.units));
-        let mut network = Network::<D>::new(self.setting.unordered, &can_hold, &resources, pins);
+        let mut network = Network::<D>::new(self.setting.unordered, &can_hold, resources, pins);
         for decision in decisions {
             match *decision {
                 Decision::Together(u, v) => {
@@ -107,23 +134,19 @@ impl<'a> Devices<'a> {
                 Decision::On(..) | Decision::NotOn(..) => {}
             }
         }
-        let plan = Plan::new(&network, MAX_ENTRIES, &|| cx.should_stop())?;
-        let pricer = Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS);
-        Some(Box::new(pricer.with_lattice(&resources[0].unit)))
+        network
     }
 
     /// A pricer along a line for each kind, by load and memory; `None` where a load has several pieces, nothing takes time, or
     /// the graph is far from a chain.
-    pub fn lines(&self, cx: &SearchContext) -> Option<Vec<LinePricer>> {
+    pub fn lines(&self, decisions: &[Decision], cx: &SearchContext) -> Option<Vec<LinePricer>> {
         let line = |kind: usize| {
-            let costs = &self.setting.unordered.units.kinds[kind];
             let resources = match &self.resources[kind][..] {
                 [load] => [load.clone(), Resource::unused(&self.setting.unordered.units)],
                 [load, memory] if memory.capacity.is_some() => [load.clone(), memory.clone()],
                 _ => return None,
             };
-            let can_hold = |u: usize| costs.times[u].is_some();
-            let network = Network::new(self.setting.unordered, &can_hold, &resources, self.most_pins[kind]);
+            let network = self.network(kind, decisions, &resources, self.most_pins[kind]);
             LinePricer::new(&network, &resources[0].unit, resources[1].capacity)
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
@@ -273,7 +296,7 @@ mod tests {
             let lattice = best(&devices, &profit, target, Rounding::Lattice(4));
             assert!((lattice - most).abs() <= 1e-6 * most, "{target}: {lattice} on the lattice, by enumeration {most}");
             let line =
-                devices.lines(&SearchContext::new()).expect("so narrow a graph").remove(0).price(&profit, target);
+                devices.lines(&[], &SearchContext::new()).expect("so narrow a graph").remove(0).price(&profit, target);
             assert!((line.upper - most).abs() <= 1e-6 * most, "{target}: {} along the line, not {most}", line.upper);
             assert_eq!(line.best(), most);
             assert!(line.sets.iter().all(|set| devices.load(0, &set.units) <= target), "{:?}", line.sets);

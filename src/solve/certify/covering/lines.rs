@@ -86,7 +86,7 @@ mod tests {
             let setting = Setting::new(&problem, &unordered);
             let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
             let profit: Vec<f64> = profit.into_iter().take(setting.unit_count()).map(f64::from).collect();
-            let Some(mut lines) = devices.lines(&SearchContext::new()) else { return Ok(()) };
+            let Some(mut lines) = devices.lines(&[], &SearchContext::new()) else { return Ok(()) };
             let optimum = optimum(&setting);
             // Huge devices are beyond a line.
             let target = (optimum * part).min(1e4);
@@ -117,7 +117,7 @@ mod tests {
         let unordered = Unordered::new(&problem);
         let setting = Setting::new(&problem, &unordered);
         let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
-        let mut lines = devices.lines(&SearchContext::new()).unwrap();
+        let mut lines = devices.lines(&[], &SearchContext::new()).unwrap();
         for profit in [[0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [1.0, f64::NAN], [1.0 + 1e-15, -1.0]] {
             let mut bundle = along(&devices.counts, &mut lines, 2.0, (&[1.0; 2], &profit));
             assert!(!bundle.refutes(), "{profit:?}");

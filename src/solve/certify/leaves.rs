@@ -1,0 +1,291 @@
+//! Branch and price along lines: a tree whose leaves are refuted at a target that rises.
+
+use rayon::prelude::*;
+
+use super::assignment::Assignment;
+use super::branching::{Branching, Fractions};
+use super::covering::{Column, Decision, Devices, Verdict, along};
+use super::gains::{Gains, Side};
+use super::root::{Resolution, effort, rough};
+use super::tree::{Ending, as_assignment};
+use crate::problem::fits;
+use crate::solve::SearchContext;
+use crate::solve::bundle::Bundle;
+use crate::solve::certify::pricing::ROOM;
+
+/// The leaves of the tree: every split obeys the decisions of one.
+pub struct Leaves<'a> {
+    devices: &'a Devices<'a>,
+    work: Vec<f64>,
+    /// The next ones last.
+    open: Vec<Leaf>,
+    /// Those that have no split below the last target.
+    refuted: Vec<Leaf>,
+    gains: Gains,
+    /// How many times a leaf was priced.
+    pub nodes: usize,
+}
+
+/// A part of the splits, and what is known of it.
+#[derive(Debug, Clone)]
+struct Leaf {
+    /// What its splits obey.
+    decisions: Vec<Decision>,
+    /// The last decision, with how much the profits before it missed.
+    last: Option<(Side, f64)>,
+    /// The best profits.
+    profit: Vec<f64>,
+    /// The sets that those rest on, with their kinds.
+    sets: Vec<(usize, Vec<usize>)>,
+    /// Which of the [`CELLS`] it is priced in.
+    cells: usize,
+}
+
+/// What pricing says of a leaf.
+struct Priced {
+    becomes: Becomes,
+    /// A split that it has.
+    found: Option<Assignment>,
+    /// What its last decision gained.
+    gain: Option<(Side, f64)>,
+    /// The effort of it.
+    sums: usize,
+}
+
+/// What becomes of a leaf.
+enum Becomes {
+    /// It has no split below the target.
+    Refuted(Leaf),
+    /// These parts of it may have one.
+    Open(Vec<Leaf>),
+    /// Nothing is left to decide, or lines are too wide.
+    Undecided(Leaf),
+}
+
+impl<'a> Leaves<'a> {
+    /// One leaf of all splits, with profits to start from.
+    pub fn new(devices: &'a Devices<'a>, profit: Vec<f64>) -> Self {
+        let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: 0 };
+        let (work, gains) = (devices.work(), Gains::default());
+        Self { devices, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0 }
+    }
+
+    /// Refutes a target, or finds a split below `upper`; several leaves at once where there are threads. `beside`, which runs
+    /// beside that, is told how many sums pricing took since, and says whether to go on.
+    pub fn refute(
+        &mut self,
+        (target, upper): (f64, f64),
+        beside: &mut (dyn FnMut(usize) -> bool + Send),
+        cx: &SearchContext,
+    ) -> Ending {
+        self.open.extend(self.refuted.drain(..).rev());
+        let mut sums = 0;
+        while !self.open.is_empty() {
+            if cx.should_stop() {
+                return Ending::Limit;
+            }
+            let batch = self.open.split_off(self.open.len().saturating_sub(cx.lanes()));
+            let price = || batch.into_par_iter().map(|leaf| self.price(leaf, (target, upper), cx)).collect::<Vec<_>>();
+            let (priced, goes_on) = rayon::join(price, || beside(sums));
+            self.nodes += priced.len();
+            sums = priced.iter().map(|priced| priced.sums).sum();
+            let (mut found, mut is_undecided) = (None, false);
+            for priced in priced {
+                priced.gain.iter().for_each(|(side, gain)| self.gains.learn(side, *gain));
+                found = found.or(priced.found);
+                match priced.becomes {
+                    Becomes::Refuted(leaf) => self.refuted.push(leaf),
+                    Becomes::Open(parts) => self.open.extend(parts),
+                    Becomes::Undecided(leaf) => {
+                        self.open.push(leaf);
+                        is_undecided = true;
+                    }
+                }
+            }
+            match found {
+                Some(split) => return Ending::Found(split),
+                None if is_undecided => return Ending::Undecided,
+                None if !goes_on => return Ending::Limit,
+                None => {}
+            }
+        }
+        Ending::Refuted
+    }
+
+    /// Prices a leaf by the bundle method, and parts it where that does not refute the target.
+    fn price(&self, mut leaf: Leaf, (target, upper): (f64, f64), cx: &SearchContext) -> Priced {
+        let lines = self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, CELLS[leaf.cells]));
+        let priceable = lines.and_then(|lines| Some((effort(&lines, target)?, lines)));
+        let Some((sums, mut lines)) = priceable else {
+            return Priced { becomes: Becomes::Undecided(leaf), found: None, gain: None, sums: 0 };
+        };
+        let mut bundle = along(&self.devices.counts, &mut lines, target, (&self.work, &leaf.profit));
+        leaf.sets.iter().for_each(|(kind, units)| bundle.know(*kind, units));
+        let (verdict, rounds) = ascend(&mut bundle, cx);
+        let surplus = bundle.surplus();
+        let profit = bundle.center().to_vec();
+        let columns = self.columns(&bundle);
+        drop(bundle);
+        let gain = leaf.last.take().map(|(side, before)| (side, surplus.min(0.0) - before));
+        leaf.profit = profit;
+        leaf.sets = columns.iter().map(|(column, _)| (column.kind, column.units.clone())).collect();
+        let mut found = None;
+        let becomes = if verdict == Verdict::Refuted {
+            Becomes::Refuted(leaf)
+        } else if cx.should_stop() {
+            Becomes::Open(vec![leaf])
+        } else {
+            let fractions = Fractions::of(columns.iter().map(|(column, weight)| (column, *weight)));
+            let split = as_assignment(self.devices.setting(), &fractions.disjoint(self.devices));
+            found = split.filter(|split| self.devices.setting().objective(split).is_some_and(|value| value < upper));
+            let is_open = verdict == Verdict::Open || surplus > -NEARLY_OPEN * self.work.iter().sum::<f64>();
+            if found.is_some() {
+                Becomes::Open(vec![leaf])
+            } else if is_open && self.broken(&columns, target) > MOST_BROKEN && leaf.cells + 1 < CELLS.len() {
+                Becomes::Open(vec![leaf.finer()])
+            } else {
+                self.part(leaf, &fractions, surplus)
+            }
+        };
+        Priced { becomes, found, gain, sums: sums * rounds }
+    }
+
+    /// The sets that the profits rest on, with their weights.
+    fn columns(&self, bundle: &Bundle) -> Vec<(Column, f64)> {
+        let column = |(kind, units, weight): (usize, &[usize], f64)| {
+            let load = self.devices.load(kind, units);
+            (Column { kind, units: units.to_vec(), load }, weight)
+        };
+        bundle.cover().map(column).collect()
+    }
+
+    /// The weight of the sets that do not fit, but for what cells round off.
+    fn broken(&self, columns: &[(Column, f64)], target: f64) -> f64 {
+        let kinds = &self.devices.setting().unordered.units.kinds;
+        let does_fit = |column: &Column| {
+            let kind = &kinds[column.kind];
+            let bytes = column.units.iter().map(|&u| kind.memory[u]).sum();
+            column.load <= target * ROOM && fits(bytes, kind.memory_limit)
+        };
+        columns.iter().filter(|(column, _)| !does_fit(column)).map(|(_, weight)| weight).sum()
+    }
+
+    /// The parts of a leaf whose profits miss the target by `surplus`.
+    fn part(&self, leaf: Leaf, fractions: &Fractions, surplus: f64) -> Becomes {
+        if let Some(sides) = fractions.promising_pair(self.devices, &self.gains) {
+            let part = |side: Side| Leaf { last: Some((side, surplus)), ..leaf.with(side.decision()) };
+            let [together, apart] = sides.map(part);
+            return Becomes::Open(vec![apart, together]);
+        }
+        match fractions.branching(self.devices) {
+            Branching::Decide(first, second) => Becomes::Open(vec![leaf.with(second), leaf.with(first)]),
+            Branching::Split(_) | Branching::Nothing if leaf.cells + 1 < CELLS.len() => {
+                Becomes::Open(vec![leaf.finer()])
+            }
+            Branching::Split(_) | Branching::Nothing => Becomes::Undecided(leaf),
+        }
+    }
+}
+
+impl Leaf {
+    /// The part that obeys one decision more.
+    fn with(&self, decision: Decision) -> Self {
+        let sets = self.sets.iter().filter(|(kind, units)| decision.allows(*kind, units)).cloned().collect();
+        Self {
+            decisions: self.decisions.iter().copied().chain([decision]).collect(),
+            last: None,
+            profit: self.profit.clone(),
+            sets,
+            cells: self.cells,
+        }
+    }
+
+    /// The same in finer cells, in which some of its sets may not fit.
+    fn finer(self) -> Self {
+        Self { cells: self.cells + 1, sets: Vec::new(), ..self }
+    }
+}
+
+/// Goes on until the target is refuted or does not seem to be within reach; the rounds that took.
+fn ascend(bundle: &mut Bundle, cx: &SearchContext) -> (Verdict, usize) {
+    let mut rounds = 0;
+    loop {
+        let before = bundle.surplus();
+        let verdict = bundle.ascend(ROUNDS_AT_ONCE, &mut || (), cx);
+        rounds += ROUNDS_AT_ONCE;
+        let expected = bundle.surplus() + LOOKAHEAD * (bundle.surplus() - before);
+        let is_hopeless = rounds > ROUNDS_AT_ONCE && expected < 0.0;
+        if verdict != Verdict::Limit || is_hopeless || rounds >= MOST_ROUNDS || cx.should_stop() {
+            return (verdict, rounds);
+        }
+    }
+}
+
+/// In which cells leaves are priced, one after another as sets show that do not fit: memory is what is rounded off first, as
+/// few units take most of it.
+const CELLS: [Resolution; 3] =
+    [Resolution::of(1_000.0, 128.0), Resolution::of(2_000.0, 256.0), Resolution::of(4_000.0, 512.0)];
+
+/// A leaf is parted after so many rounds, or where so many times the gain of the last few do not refute the target.
+const MOST_ROUNDS: usize = 40;
+const ROUNDS_AT_ONCE: usize = 5;
+const LOOKAHEAD: f64 = 6.0;
+
+/// Finer cells are asked where the target is open up to this part of all work, by more than so many sets that do not fit.
+const NEARLY_OPEN: f64 = 1e-5;
+const MOST_BROKEN: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::super::assignment::Setting;
+    use super::super::samples;
+    use super::*;
+    use crate::conformance::strategies::odd_cycles;
+    use crate::instance::Instance;
+    use crate::preprocess::Unordered;
+    use crate::solve::Solver;
+    use crate::solve::brute_force::BruteForce;
+
+    /// How often targets that rise to the optimum and beyond were refuted with parts, and met by a split.
+    fn check(mut instance: Instance, is_convex: bool, limit: Option<f64>) -> [usize; 2] {
+        instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
+        instance.platform.accelerators.iter_mut().for_each(|class| class.memory = limit);
+        let problem = samples::problem(&instance, is_convex);
+        let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting, &cx).expect("a narrow graph");
+        let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+        let Some(optimum) = run.outcome.solution().and_then(|split| split.objective) else { return [0; 2] };
+        let mut leaves = Leaves::new(&devices, devices.work());
+        let mut ends = [0; 2];
+        for part in [0.5, 0.9, 0.99, 1.0, 1.01] {
+            let target = optimum * part;
+            match leaves.refute((target, f64::INFINITY), &mut |_| true, &cx) {
+                Ending::Refuted => {
+                    assert!(target < optimum, "{target} refuted, optimum {optimum}: {instance:?}");
+                    ends[0] += usize::from(leaves.refuted.len() > 1);
+                }
+                Ending::Found(split) => {
+                    let value = setting.objective(&split).expect("what is found is valid");
+                    assert!(value >= optimum * (1.0 - 1e-9), "{value} below {optimum}: {instance:?}");
+                    ends[1] += usize::from(value <= optimum * (1.0 + 1e-9));
+                }
+                Ending::Undecided => {}
+                Ending::Limit => unreachable!("there is none"),
+            }
+        }
+        ends
+    }
+
+    #[test]
+    fn rising_targets_are_refuted_up_to_the_optimum() {
+        let mut ends = [0; 2];
+        let mut count = |instance, number: usize| {
+            let limit = [None, Some(14.0), Some(25.0)][number % 3];
+            ends.iter_mut().zip(check(instance, number % 2 == 0, limit)).for_each(|(sum, more)| *sum += more);
+        };
+        samples::drawn(odd_cycles(2), 24).enumerate().for_each(|(number, instance)| count(instance, number));
+        samples::drawn(samples::instances(), 24).enumerate().for_each(|(number, instance)| count(instance, number));
+        assert!(ends[0] >= 4 && ends[1] >= 12, "{ends:?} targets refuted in parts, and met");
+    }
+}
