@@ -282,7 +282,7 @@ mod tests {
         let mut ends = [0; 2];
         let mut count = |instance, number: usize| {
             let limit = [None, Some(14.0), Some(25.0)][number % 3];
-            ends.iter_mut().zip(check(instance, number % 2 == 0, limit)).for_each(|(sum, more)| *sum += more);
+            ends.iter_mut().zip(check(instance, number.is_multiple_of(2), limit)).for_each(|(sum, more)| *sum += more);
         };
         samples::drawn(odd_cycles(2), 24).enumerate().for_each(|(number, instance)| count(instance, number));
         samples::drawn(samples::instances(), 24).enumerate().for_each(|(number, instance)| count(instance, number));
