@@ -91,8 +91,7 @@ impl<'p> Fractions<'p> {
 
     /// By which part two units are together; `None` where that is decided.
     fn share_together(&self, u: usize, v: usize) -> Option<f64> {
-        let both: f64 = self.weight(|column| column.holds(u) && column.holds(v));
-        let one: f64 = self.weight(|column| column.holds(u) != column.holds(v));
+        let (both, one) = self.weights_of(u, v);
         (both > DECIDED && one > DECIDED).then(|| both / (both + 0.5 * one))
     }
 
@@ -125,8 +124,7 @@ impl<'p> Fractions<'p> {
         let setting = devices.setting();
         let work = devices.work();
         let score = |u: usize, v: usize| {
-            let both: f64 = self.weight(|column| column.holds(u) && column.holds(v));
-            let one: f64 = self.weight(|column| column.holds(u) != column.holds(v));
+            let (both, one) = self.weights_of(u, v);
             (both > TINY && one > TINY)
                 .then(|| indecision(both / (both + one)) * (work[u] + work[v] + f64::MIN_POSITIVE))
         };
@@ -151,6 +149,13 @@ impl<'p> Fractions<'p> {
             best(&mut open.iter().enumerate().flat_map(|(i, &u)| open[..i].iter().map(move |&v| (u.min(v), u.max(v)))))
         });
         pair.map(|(_, u, v)| (u, v))
+    }
+
+    /// The weights of the columns that hold both units, and of those that hold one of them.
+    fn weights_of(&self, u: usize, v: usize) -> (f64, f64) {
+        let both = self.weight(|column| column.holds(u) && column.holds(v));
+        let one = self.weight(|column| column.holds(u) != column.holds(v));
+        (both, one)
     }
 
     fn weight(&self, holds: impl Fn(&Column) -> bool) -> f64 {

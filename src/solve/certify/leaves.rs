@@ -6,12 +6,12 @@ use super::assignment::Assignment;
 use super::branching::{Branching, Fractions};
 use super::covering::{Column, Decision, Devices, Verdict, along};
 use super::gains::{Gains, Side};
+use super::pricing::ROOM;
 use super::root::{Resolution, effort, rough};
 use super::tree::{Ending, as_assignment};
 use crate::problem::fits;
 use crate::solve::SearchContext;
 use crate::solve::bundle::Bundle;
-use crate::solve::certify::pricing::ROOM;
 
 /// The leaves of the tree: every split obeys the decisions of one.
 pub struct Leaves<'a> {
@@ -123,31 +123,43 @@ impl<'a> Leaves<'a> {
         leaf.sets.iter().for_each(|(kind, units)| bundle.know(*kind, units));
         let (verdict, rounds) = ascend(&mut bundle, cx);
         let surplus = bundle.surplus();
-        let profit = bundle.center().to_vec();
         let columns = self.columns(&bundle);
-        drop(bundle);
         let gain = leaf.last.take().map(|(side, before)| (side, surplus.min(0.0) - before));
-        leaf.profit = profit;
         leaf.sets = columns.iter().map(|(column, _)| (column.kind, column.units.clone())).collect();
-        let mut found = None;
-        let becomes = if verdict == Verdict::Refuted {
-            Becomes::Refuted(leaf)
+        leaf.profit = bundle.center().to_vec();
+        let (becomes, found) = if verdict == Verdict::Refuted {
+            (Becomes::Refuted(leaf), None)
         } else if cx.should_stop() {
-            Becomes::Open(vec![leaf])
+            (Becomes::Open(vec![leaf]), None)
         } else {
-            let fractions = Fractions::of(columns.iter().map(|(column, weight)| (column, *weight)));
-            let split = as_assignment(self.devices.setting(), &fractions.disjoint(self.devices));
-            found = split.filter(|split| self.devices.setting().objective(split).is_some_and(|value| value < upper));
             let is_open = verdict == Verdict::Open || surplus > -NEARLY_OPEN * self.work.iter().sum::<f64>();
-            if found.is_some() {
-                Becomes::Open(vec![leaf])
-            } else if is_open && self.broken(&columns, target) > MOST_BROKEN && leaf.cells + 1 < CELLS.len() {
-                Becomes::Open(vec![leaf.finer()])
-            } else {
-                self.part(leaf, &fractions, surplus)
-            }
+            let does_not_fit = is_open && self.broken(&columns, target) > MOST_BROKEN;
+            self.look_into(leaf, &columns, (does_not_fit, surplus), upper)
         };
         Priced { becomes, found, gain, sums: sums * rounds }
+    }
+
+    /// What becomes of a leaf whose profits miss the target by `surplus`, and a split below `upper` that its columns make up; in
+    /// finer cells where these do not fit.
+    fn look_into(
+        &self,
+        leaf: Leaf,
+        columns: &[(Column, f64)],
+        (does_not_fit, surplus): (bool, f64),
+        upper: f64,
+    ) -> (Becomes, Option<Assignment>) {
+        let setting = self.devices.setting();
+        let fractions = Fractions::of(columns.iter().map(|(column, weight)| (column, *weight)));
+        let split = as_assignment(setting, &fractions.disjoint(self.devices));
+        let found = split.filter(|split| setting.objective(split).is_some_and(|value| value < upper));
+        let becomes = if found.is_some() {
+            Becomes::Open(vec![leaf])
+        } else if does_not_fit && leaf.cells + 1 < CELLS.len() {
+            Becomes::Open(vec![leaf.finer()])
+        } else {
+            self.part(leaf, &fractions, surplus)
+        };
+        (becomes, found)
     }
 
     /// The sets that the profits rest on, with their weights.

@@ -51,16 +51,16 @@ impl<'a> Proof<'a> {
             return false;
         }
         let devices = Devices::new(self.setting, self.race.cx);
-        let root = devices.as_ref().and_then(|devices| Some((devices, Root::new(devices, self.race.cx)?)));
-        let Some((devices, mut root)) = root else {
+        let root = devices.as_ref().and_then(|devices| Root::new(devices, self.race.cx));
+        let Some(mut root) = root else {
             self.anneal(ROUNDS_WITHOUT_PROOF);
             return false;
         };
         let is_infeasible = self.find_any(&mut root);
         if let Some(upper) = self.race.objective() {
             self.refuted(root.least().min(upper));
-            self.bound_without_limits(devices, &mut root);
-            self.close(devices, &mut root);
+            self.bound_without_limits(&mut root);
+            self.close(&mut root);
         }
         self.stats.set("columns", root.generation.pool.len() as f64);
         self.stats.set("pricing_rounds", root.generation.effort.rounds as f64);
@@ -130,8 +130,8 @@ impl<'a> Proof<'a> {
     }
 
     /// Raises the bound as far as loads alone can, where memory is limited, and starts from their profits.
-    fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
-        let relaxed = devices.without_limits(self.race.cx);
+    fn bound_without_limits(&mut self, root: &mut Root) {
+        let relaxed = root.generation.devices.without_limits(self.race.cx);
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
         let Some(upper) = self.race.objective() else { return };
         let counts_memory = root.reach(upper) == Reach::Memory;
@@ -169,8 +169,9 @@ impl<'a> Proof<'a> {
 
     /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then most
     /// of the rest, and so on.
-    fn climb(&mut self, devices: &Devices, root: &mut Root) {
+    fn climb(&mut self, root: &mut Root) {
         self.refine(PATIENCE);
+        let devices = root.generation.devices;
         let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
         let mut part = FIRST_CLIMB;
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
@@ -193,10 +194,10 @@ impl<'a> Proof<'a> {
     }
 
     /// Closes the gap between bound and split.
-    fn close(&mut self, devices: &Devices, root: &mut Root) {
+    fn close(&mut self, root: &mut Root) {
         let has_long_fronts = self.setting.unit_count() > FEW_UNITS * self.setting.device_count();
         if has_long_fronts && self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory) {
-            self.climb(devices, root);
+            self.climb(root);
         }
         self.bound_root(root);
         let mut max_nodes = FIRST_NODES;
