@@ -233,10 +233,9 @@ fn ascend(bundle: &mut Bundle, cx: &SearchContext) -> (Verdict, usize) {
     }
 }
 
-/// In which cells leaves are priced, one after another as sets show that do not fit: memory is what is rounded off first, as
-/// few units take most of it.
+/// In which cells leaves are priced, one after another as sets show that do not fit.
 const CELLS: [Resolution; 3] =
-    [Resolution::of(1_000.0, 128.0), Resolution::of(2_000.0, 256.0), Resolution::of(4_000.0, 512.0)];
+    [Resolution::WITH_MEMORY, Resolution::of(2_000.0, 256.0), Resolution::of(4_000.0, 512.0)];
 
 /// A leaf is parted after so many rounds, or where so many times the gain of the last few do not refute the target.
 const MOST_ROUNDS: usize = 40;

@@ -135,8 +135,9 @@ impl<'a> Proof<'a> {
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
         let Some(upper) = self.race.objective() else { return };
         let counts_memory = root.reach(upper) == Reach::Memory;
-        if counts_memory && self.ascend_with_memory(&mut relaxed, root) {
-            return;
+        if counts_memory {
+            self.ascend_in((Resolution::ROUGH, FEW_ROUNDS), FIRST_ASCENT, &mut relaxed);
+            self.refine(PATIENCE);
         }
         if !counts_memory && relaxed.reach(upper) != Reach::None {
             self.ascend(&mut relaxed);
@@ -145,48 +146,34 @@ impl<'a> Proof<'a> {
             if self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) && self.race.bound() > before {
                 self.ascend(&mut relaxed);
             }
-        } else if self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) {
+        } else if (!counts_memory || self.is_close()) && self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) {
             self.approach(&mut relaxed, &NEAR_STEPS, Thoroughness::ROUGH);
         }
         self.stats.set("bound_without_limits", self.race.bound());
         root.center = relaxed.center;
     }
 
-    /// Raises the bound by loads alone a little way, and then by memory, too; whether memory says more.
-    fn ascend_with_memory(&mut self, relaxed: &mut Root, root: &mut Root) -> bool {
-        self.ascend_in((Resolution::ROUGH, FEW_ROUNDS), FIRST_ASCENT, relaxed);
-        root.center = relaxed.center.clone();
-        let before = self.race.bound();
-        self.stats.set("bound_without_limits", before);
-        self.ascend_in((Resolution::ROUGHEST_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
-        let is_raised = self.race.bound() > before;
-        if is_raised {
-            self.ascend_in((Resolution::ROUGH_WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
-            self.ascend_in((Resolution::ROUGH_WITH_MEMORY, usize::MAX), LAST_ASCENT, root);
-        }
-        is_raised
+    /// Whether the bound is about that of the linear program.
+    fn is_close(&self) -> bool {
+        self.race.objective().is_some_and(|upper| self.race.bound() >= upper * (1.0 - CLOSE))
     }
 
-    /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then most
+    /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then half
     /// of the rest, and so on.
     fn climb(&mut self, root: &mut Root) {
-        self.refine(PATIENCE);
         let devices = root.generation.devices;
         let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
-        let mut part = FIRST_CLIMB;
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
-            let target = if last - bound > LAST_CLIMB * last { bound + part * (last - bound) } else { last };
+            let target = if last - bound > LAST_CLIMB * last { bound + CLIMB * (last - bound) } else { last };
             let mut beside = refinements(&mut self.primal, bound, self.race.cx);
             let ending =
                 leaves.refute((target, upper), &mut |sums| beside(sums).is_none_or(|best| best > target), self.race.cx);
             drop(beside);
             self.enter();
             self.note(&ending, target);
-            match ending {
-                Ending::Undecided => break,
-                Ending::Refuted => part = NEXT_CLIMB,
-                Ending::Found(_) | Ending::Limit => {}
+            if ending == Ending::Undecided {
+                break;
             }
         }
         root.generation.effort.nodes += leaves.nodes;
@@ -196,7 +183,8 @@ impl<'a> Proof<'a> {
     /// Closes the gap between bound and split.
     fn close(&mut self, root: &mut Root) {
         let has_long_fronts = self.setting.unit_count() > FEW_UNITS * self.setting.device_count();
-        if has_long_fronts && self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory) {
+        let counts_memory = self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory);
+        if has_long_fronts && counts_memory && !self.is_close() {
             self.climb(root);
         }
         self.bound_root(root);
@@ -264,7 +252,7 @@ impl<'a> Proof<'a> {
         while step >= LEAST_ASCENT {
             let Some(upper) = self.race.objective() else { return false };
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
-            if self.race.is_done() || bound >= upper * (1.0 - CLOSE) {
+            if self.race.is_done() || self.is_close() {
                 return false;
             }
             let known = root.center.clone();
@@ -486,10 +474,8 @@ const LAST_ASCENT: f64 = 1.2e-3;
 /// Where there are no more units to a device than so many, fronts of load and memory are short.
 const FEW_UNITS: usize = 16;
 
-/// Which part of the way to the best split the first target of a tree along lines goes, and the next ones, which know what to
-/// decide.
-const FIRST_CLIMB: f64 = 0.5;
-const NEXT_CLIMB: f64 = 0.75;
+/// Which part of the way to the best split each target of a tree along lines goes.
+const CLIMB: f64 = 0.5;
 
 /// The last target of a tree along lines is that below the best split once the rest is this part of it.
 const LAST_CLIMB: f64 = 5e-4;

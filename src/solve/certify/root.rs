@@ -20,11 +20,8 @@ impl Resolution {
     /// So few that rounds are quick, and bounds a part in a thousand too low.
     pub const ROUGH: Self = Self::of(4_000.0, f64::INFINITY);
 
-    /// The same where memory counts.
-    pub const ROUGH_WITH_MEMORY: Self = Self::of(2_000.0, 32.0);
-
-    /// So few that it is soon clear whether memory says more than loads.
-    pub const ROUGHEST_WITH_MEMORY: Self = Self::of(1_000.0, 24.0);
+    /// The first where memory counts, which is what is rounded off first, as few units take most of it.
+    pub const WITH_MEMORY: Self = Self::of(1_000.0, 128.0);
 
     /// So many of both.
     pub const fn of(loads: f64, memory: f64) -> Self {
@@ -97,7 +94,7 @@ impl<'a> Root<'a> {
     pub fn reach(&self, target: f64) -> Reach {
         let Some(lines) = &self.lines else { return Reach::None };
         if lines.iter().any(LinePricer::counts_memory) {
-            let is_quick = effort(&rough(lines, target, Resolution::ROUGH_WITH_MEMORY), target).is_some();
+            let is_quick = effort(&rough(lines, target, Resolution::WITH_MEMORY), target).is_some();
             return if is_quick { Reach::Memory } else { Reach::None };
         }
         match effort(lines, target) {

@@ -3,7 +3,8 @@
 use super::lattice::{MOST_CELLS, cell_of};
 use super::network::Network;
 use super::order::narrow;
-use super::sweep::{Cells, End, LOAD, Limit, MEMORY, Sweep, Tables};
+use super::prospects::{Known, Prospects};
+use super::sweep::{Arc, Cells, End, LOAD, Limit, MEMORY, Sweep, Tables};
 use super::{Priced, PricedSet, ROOM};
 
 /// Prices the sets of one kind of device by a [`Sweep`].
@@ -15,6 +16,8 @@ pub struct LinePricer {
     cell: f64,
     memory: Option<Memory>,
     tables: Tables,
+    /// What was found where memory counts.
+    known: Known,
 }
 
 /// Memory of a device, counted in so many cells.
@@ -39,6 +42,7 @@ impl LinePricer {
             cell,
             memory,
             tables: Tables::default(),
+            known: Known::default(),
         }
     }
 
@@ -77,7 +81,12 @@ impl LinePricer {
     /// How many sums it takes to price devices of this load; `None` where that is not quick.
     pub fn effort(&self, target: f64) -> Option<usize> {
         let capacity = self.capacity(target);
-        if capacity[LOAD] <= MOST_CELLS as usize { self.sweep.effort(capacity, LIMIT) } else { None }
+        if capacity[LOAD] > MOST_CELLS as usize {
+            return None;
+        }
+        let all = if self.counts_memory() { ALL_FOR_ONE_OF_USE } else { 1 };
+        let limit = Limit { sums: LIMIT.sums * all, entries: LIMIT.entries * all };
+        self.sweep.effort(capacity, limit).map(|sums| sums / all)
     }
 
     /// Bounds the profit of all sets under `target`, which has to be [quick](Self::effort), and finds the best and some
@@ -95,16 +104,25 @@ impl LinePricer {
         // No gain is negative: instead of losing inside, a unit gains outside.
         let spared: f64 = profit.iter().map(|profit| (-profit).max(0.0)).sum();
         let grains = |profit: f64| (profit.max(0.0) * per_unit).ceil() as i32;
-        let of_unit = |v: usize| profit.get(v).map_or([0; 2], |&profit| [grains(-profit), grains(profit)]);
-        let of_step: Vec<[i32; 2]> = self.sweep.steps.iter().map(|step| of_unit(step.variable)).collect();
-        self.sweep.fill(&mut self.tables, capacity, |step, arc| of_step[step][usize::from(arc.is_inside())]);
+        let of_unit: Vec<[i32; 2]> = profit.iter().map(|&profit| [grains(-profit), grains(profit)]).collect();
+        let of_variable = |v: usize| of_unit.get(v).copied().unwrap_or_default();
+        let of_step: Vec<[i32; 2]> = self.sweep.steps.iter().map(|step| of_variable(step.variable)).collect();
+        let gain = |step: usize, arc: &Arc<2>| of_step[step][usize::from(arc.is_inside())];
+        self.known.keep_under(target);
+        let least = self.known.best(&of_unit).map(|best| best - best / NEARLY_BEST);
+        let prospects = least.map(|least| Prospects::new(&self.sweep, capacity, least, gain));
+        self.sweep.fill(&mut self.tables, capacity, gain, prospects.as_ref());
         let ends = self.best_ends(capacity[LOAD] / SPREAD);
         let upper = ends.first().map_or(0.0, |end| f64::from(end.gain) / per_unit * ROOM - spared);
         let set = |&end: &End| {
             let units = self.units(end, profit.len());
             PricedSet { profit: units.iter().map(|&u| profit[u]).sum(), units }
         };
-        Priced { upper: upper.max(0.0), sets: ends.iter().rev().map(set).collect() }
+        let sets: Vec<PricedSet> = ends.iter().rev().map(set).collect();
+        if self.counts_memory() {
+            self.known.add(&sets);
+        }
+        Priced { upper: upper.max(0.0), sets }
     }
 
     /// The ends of most profit, the best one first, each of a load further from the others than `distance` cells.
@@ -134,11 +152,17 @@ const MEMORY_CELLS: f64 = 128.0;
 /// How many sets are handed on.
 const SETS: usize = 6;
 
+/// Where memory counts, only those are looked for that gain no less than the best one known by one part in so many.
+const NEARLY_BEST: i32 = 50;
+
 /// Their loads differ by one part in so many of a device.
 const SPREAD: usize = 600;
 
 /// What is quick.
 const LIMIT: Limit = Limit { sums: 1_200_000_000, entries: 400_000_000 };
+
+/// Where memory counts, one in so many entries is within reach of a set that is as good as those known.
+const ALL_FOR_ONE_OF_USE: usize = 5;
 
 #[cfg(test)]
 mod tests {
@@ -256,6 +280,13 @@ mod tests {
                 let is_exact = is_exact && line.effort(target).is_some();
                 if line.effort(target).is_none() {
                     line = line.rough(target, ROUGH_CELLS, f64::INFINITY);
+                }
+                // What other profits and targets found may leave out nothing of use.
+                let others: Vec<f64> = profit.iter().rev().copied().collect();
+                for (profit, target) in [(&profit, target + 5.0), (&others, target), (&profit, target)] {
+                    if line.effort(target).is_some() {
+                        line.price(profit, target);
+                    }
                 }
                 let priced = line.price(&profit, target);
                 prop_assert!(priced.upper >= most, "{} is below {most}", priced.upper);

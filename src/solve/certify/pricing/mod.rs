@@ -22,6 +22,8 @@ mod line;
 mod network;
 mod order;
 mod pareto_fronts;
+mod prospects;
+mod rows;
 mod sets;
 mod sweep;
 

@@ -3,12 +3,14 @@
 //! Where the graph is nearly a chain, few variables are tied to later ones at any time. A row for each of their joint
 //! values then holds the most gain by load, for all loads at once, and a step adds one variable: rows are shifted by
 //! what it consumes and the larger entries kept. That is plain work on arrays, many times as quick as the joining of
-//! fronts even though no entry is left out. Where memory is limited, too, a row has a plane for each number of cells of it.
+//! fronts even though hardly an entry is left out. Where memory is limited, too, a row has a plane for each number of cells of it.
 
 use rustc_hash::FxHashMap;
 
 use super::lattice::HALF_ROOM;
 use super::network::{INSIDE, Network};
+use super::prospects::Prospects;
+use super::rows::{Chosen, Row, Through};
 
 /// One way to reach a state.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,12 +66,10 @@ pub struct Sweep<const D: usize> {
 /// The entries of a sweep, kept from one to the next for their memory.
 #[derive(Debug, Default)]
 pub struct Tables {
-    rows: Vec<Vec<i32>>,
-    next: Vec<Vec<i32>>,
-    /// By which arc each entry was reached: one row for each state of each step, empty where there is one arc alone.
-    arcs: Vec<Vec<Vec<u8>>>,
-    /// How many loads the planes of each step have.
-    widths: Vec<usize>,
+    rows: Vec<Row>,
+    next: Vec<Row>,
+    /// By which arc each entry was reached, by step and state.
+    chosen: Vec<Vec<Chosen>>,
 }
 
 /// The most that a sweep may take.
@@ -80,9 +80,6 @@ pub struct Limit {
     /// Entries kept, of one byte each.
     pub entries: usize,
 }
-
-/// Less than any gain, and still less after all gains have been added.
-const NONE: i32 = i32::MIN;
 
 /// What is consumed beyond whole cells by less than this part of one is taken for rounding.
 const NEARLY_WHOLE: f64 = 1e-9;
@@ -222,45 +219,39 @@ impl<const D: usize> Sweep<D> {
     }
 
     /// Finds the most gain of each load, and of each memory, of up to `capacity` cells. `gain` tells that of each arc of each
-    /// step, by number; none is negative. Arcs may have any number of cells: those above the capacity are in no set.
-    pub fn fill(&self, tables: &mut Tables, capacity: Cells, mut gain: impl FnMut(usize, &Arc<D>) -> i32) {
-        let mask = !((1 << self.arc_bits) - 1);
-        let Tables { rows, next, arcs: arcs_of, widths } = tables;
-        arcs_of.resize_with(self.steps.len().max(arcs_of.len()), Vec::new);
-        rows.resize_with(rows.len().max(1), Vec::new);
-        rows[0].clear();
-        rows[0].push(0);
-        widths.clear();
-        let mut most: Cells = [0; 2];
-        let mut width = 1;
-        for (number, (step, chosen)) in self.steps.iter().zip(arcs_of).enumerate() {
-            for role in [LOAD, MEMORY] {
-                let cells = step.arcs().filter(|arc| arc.fits(capacity)).map(|arc| arc.cells[role]);
-                most[role] = most[role].saturating_add(cells.max().unwrap_or_default()).min(capacity[role]);
-            }
-            let (before, planes) = (width, most[MEMORY] + 1);
-            width = most[LOAD] + 1;
+    /// step, by number; none is negative. Arcs may have any number of cells: those above the capacity are in no set. Entries
+    /// of no [prospects](Prospects) may be left out.
+    pub fn fill(
+        &self,
+        tables: &mut Tables,
+        capacity: Cells,
+        mut gain: impl FnMut(usize, &Arc<D>) -> i32,
+        prospects: Option<&Prospects>,
+    ) {
+        let bits = self.arc_bits;
+        let Tables { rows, next, chosen } = tables;
+        chosen.resize_with(self.steps.len().max(chosen.len()), Vec::new);
+        rows.resize_with(rows.len().max(1), Row::default);
+        rows[0].start();
+        for (number, (step, chosen)) in self.steps.iter().zip(chosen).enumerate() {
             let count = step.states.len();
-            next.resize_with(next.len().max(count), Vec::new);
-            chosen.resize_with(chosen.len().max(count), Vec::new);
-            for (arcs, (row, chosen)) in step.states.iter().zip(next.iter_mut().zip(chosen)) {
-                row.clear();
-                for (i, arc) in arcs.iter().enumerate() {
-                    let add = (gain(number, arc) << self.arc_bits) + i as i32;
-                    let through = move |known| (known & mask) + add;
-                    let source = (rows[arc.from].as_slice(), before);
-                    if i == 0 {
-                        extend(row, (planes, width), source, arc.cells, through);
-                    } else {
-                        raise((row, width), source, arc.cells, through);
+            next.resize_with(next.len().max(count), Row::default);
+            chosen.resize_with(chosen.len().max(count), Chosen::default);
+            for (state, (arcs, (row, chosen))) in step.states.iter().zip(next.iter_mut().zip(chosen)).enumerate() {
+                let arc = |(i, arc): (usize, &Arc<D>)| Through {
+                    source: &rows[arc.from],
+                    cells: arc.cells,
+                    add: (gain(number, arc) << bits) + i as i32,
+                };
+                let arcs: Vec<Through> = arcs.iter().enumerate().map(arc).collect();
+                match prospects.map(|prospects| prospects.of(number, state)) {
+                    Some(of_state) => {
+                        row.fill(&arcs, capacity, bits, |load, entry| of_state.are_good(load, entry >> bits))
                     }
-                }
-                chosen.clear();
-                if arcs.len() > 1 {
-                    chosen.extend(row.iter().map(move |entry| (entry & !mask) as u8));
-                }
+                    None => row.fill(&arcs, capacity, bits, |_, _| true),
+                };
+                chosen.choose(row, arcs.len(), bits);
             }
-            widths.push(width);
             std::mem::swap(rows, next);
         }
     }
@@ -269,21 +260,21 @@ impl<const D: usize> Sweep<D> {
     pub fn gains<'t>(&self, tables: &'t Tables) -> impl Iterator<Item = End> + 't {
         let bits = self.arc_bits;
         let is_open = self.steps.last().is_some_and(|step| !step.states.is_empty());
-        let row = if is_open { tables.rows[0].as_slice() } else { &[] };
-        let width = tables.widths.last().copied().unwrap_or(1);
-        let reached = row.iter().enumerate().filter(|(_, entry)| **entry >= 0);
-        reached.map(move |(at, entry)| End { load: at % width, memory: at / width, gain: entry >> bits })
+        let row = is_open.then_some(&tables.rows[0]);
+        row.into_iter().flat_map(Row::reached).map(move |([load, memory], entry)| End {
+            load,
+            memory,
+            gain: entry >> bits,
+        })
     }
 
     /// The steps, the last one first, that make up the most gain at an end, each with its arc.
     pub fn trace<'t>(&'t self, tables: &'t Tables, end: End) -> impl Iterator<Item = (&'t Step<D>, &'t Arc<D>)> {
-        let (mut state, mut load, mut plane) = (0, end.load, end.memory);
-        let steps = self.steps.iter().zip(tables.arcs.iter().zip(&tables.widths)).rev();
-        steps.map(move |(step, (chosen, width))| {
-            let arc = &step.states[state][chosen[state].get(plane * width + load).map_or(0, |&i| usize::from(i))];
+        let (mut state, mut at) = (0, [end.load, end.memory]);
+        self.steps.iter().zip(&tables.chosen).rev().map(move |(step, chosen)| {
+            let arc = &step.states[state][chosen[state].at(at)];
             state = arc.from;
-            load -= arc.cells[LOAD];
-            plane -= arc.cells[MEMORY];
+            at = [LOAD, MEMORY].map(|role| at[role] - arc.cells[role]);
             (step, arc)
         })
     }
@@ -293,10 +284,6 @@ impl<const D: usize> Arc<D> {
     /// Whether the step puts its variable inside.
     pub fn is_inside(&self) -> bool {
         self.value == INSIDE
-    }
-
-    fn fits(&self, capacity: Cells) -> bool {
-        self.cells.iter().zip(capacity).all(|(&cells, most)| cells <= most)
     }
 }
 
@@ -309,43 +296,6 @@ pub struct End {
     pub memory: usize,
     /// The most gain of them.
     pub gain: i32,
-}
-
-/// Fills a row of so many planes and loads with the entries of `source`, whose planes have so many loads, and an arc of so
-/// many cells more. `through` owns what the arc adds: read anew for each entry, that would keep the loop from running on
-/// vectors.
-#[inline]
-fn extend(
-    row: &mut Vec<i32>,
-    (planes, width): (usize, usize),
-    (source, before): (&[i32], usize),
-    cells: Cells,
-    through: impl Fn(i32) -> i32 + Copy,
-) {
-    for plane in 0..planes {
-        let from = plane.checked_sub(cells[MEMORY]).and_then(|from| source.get(from * before..(from + 1) * before));
-        row.resize(plane * width + cells[LOAD].min(width), NONE);
-        let source = from.unwrap_or_default();
-        let source = &source[..source.len().min((plane + 1) * width - row.len())];
-        row.extend(source.iter().map(move |&known| through(known)));
-        row.resize((plane + 1) * width, NONE);
-    }
-}
-
-/// Raises the entries of a row to those of `source`, and an arc of so many cells more.
-#[inline]
-fn raise(
-    (row, width): (&mut [i32], usize),
-    (source, before): (&[i32], usize),
-    cells: Cells,
-    through: impl Fn(i32) -> i32 + Copy,
-) {
-    let targets = row.chunks_exact_mut(width).skip(cells[MEMORY]);
-    for (target, source) in targets.zip(source.chunks_exact(before)) {
-        for (entry, &known) in target.get_mut(cells[LOAD]..).unwrap_or_default().iter_mut().zip(source) {
-            *entry = (*entry).max(through(known));
-        }
-    }
 }
 
 /// What some factors consume where the `known` variables have these values; `None` where one forbids them.

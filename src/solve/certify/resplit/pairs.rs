@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt};
 
 use super::super::assignment::{Assignment, Setting};
-use super::super::pricing::{End, INSIDE, LOAD, Limit, MEMORY, Network, Resource, Sweep, Tables, cell_of, narrow};
+use super::super::pricing::{Arc, End, INSIDE, LOAD, Limit, MEMORY, Network, Resource, Sweep, Tables, cell_of, narrow};
 use crate::preprocess::KindCosts;
 use crate::problem::{Objective, Scope, fits};
 use crate::solve::dp::loads::objective;
@@ -100,10 +100,11 @@ impl<'a> Pairs<'a> {
         // What the second device is spared.
         let most: Vec<f64> = sweep.steps.iter().map(|step| step.most_used(1) + noise).collect();
         let per_unit = sweep.most_gain() / most.iter().sum::<f64>();
-        sweep.fill(tables, capacity, |step, arc| {
+        let gain = |step: usize, arc: &Arc<3>| {
             let blur = if noise > 0.0 { noise * rng.random::<f64>() } else { 0.0 };
             ((most[step] - arc.used[1] - blur) * per_unit).max(0.0) as i32
-        });
+        };
+        sweep.fill(tables, capacity, gain, None);
         let mut ends: Vec<End> = Vec::new();
         for end in sweep.gains(tables).filter(|end| end.memory >= least) {
             let at = ends.partition_point(|known| known.gain >= end.gain);
