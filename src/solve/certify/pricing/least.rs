@@ -1,6 +1,7 @@
 //! The least load of a device that holds a unit: a dynamic program over memory alone, forth and back along the line.
 
-use super::sweep::{Arc, LOAD, MEMORY, Sweep};
+use super::rows::{LOAD, MEMORY};
+use super::sweep::{Arc, Sweep};
 
 /// The least loads of the partial sets in one state, by the most cells of memory that they take.
 type Row = Vec<f64>;

@@ -3,8 +3,9 @@
 use super::lattice::{MOST_CELLS, cell_of};
 use super::network::Network;
 use super::order::narrow;
-use super::prospects::{Known, Prospects};
-use super::sweep::{Arc, Cells, End, LOAD, Limit, MEMORY, Sweep, Tables};
+use super::prospects::Known;
+use super::rows::{Cells, LOAD, MEMORY};
+use super::sweep::{Arc, End, Limit, Sweep, Tables};
 use super::{Priced, PricedSet, ROOM};
 
 /// Prices the sets of one kind of device by a [`Sweep`].
@@ -110,7 +111,7 @@ impl LinePricer {
         let gain = |step: usize, arc: &Arc<2>| of_step[step][usize::from(arc.is_inside())];
         self.known.keep_under(target);
         let least = self.known.best(&of_unit).map(|best| best - best / NEARLY_BEST);
-        let prospects = least.map(|least| Prospects::new(&self.sweep, capacity, least, gain));
+        let prospects = least.map(|least| self.sweep.prospects(capacity, least, gain));
         self.sweep.fill(&mut self.tables, capacity, gain, prospects.as_ref());
         let ends = self.best_ends(capacity[LOAD] / SPREAD);
         let upper = ends.first().map_or(0.0, |end| f64::from(end.gain) / per_unit * ROOM - spared);

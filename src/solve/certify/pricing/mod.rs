@@ -33,7 +33,8 @@ pub use line::LinePricer;
 pub use network::{INSIDE, Network, Resource};
 pub use order::{closing, narrow, narrowest, width};
 pub use pareto_fronts::Rounding;
-pub use sweep::{Arc, End, LOAD, Limit, MEMORY, Sweep, Tables, Width};
+pub use rows::{LOAD, MEMORY};
+pub use sweep::{Arc, End, Limit, Sweep, Tables, Width};
 
 use lagrangian::{Inward, Outward, Prices};
 use lattice::Lattice;

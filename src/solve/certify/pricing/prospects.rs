@@ -5,14 +5,13 @@
 //! are four entries in five.
 
 use super::PricedSet;
-use super::sweep::{Arc, Cells, LOAD, MEMORY, Sweep};
 
 /// What completions gain at most, whatever memory they take.
 pub struct Prospects {
-    /// By step before, state and load that is left.
-    most: Vec<Vec<Vec<i32>>>,
+    /// By step after them, state and load that is left.
+    pub most: Vec<Vec<Vec<i32>>>,
     /// Sets that gain less are of no use.
-    least: i32,
+    pub least: i32,
 }
 
 /// The prospects of one state.
@@ -22,35 +21,6 @@ pub struct OfState<'p> {
 }
 
 impl Prospects {
-    /// The prospects of sets within `capacity` that gain no less than `least`. O(arcs · cells of load).
-    pub fn new<const D: usize>(
-        sweep: &Sweep<D>,
-        capacity: Cells,
-        least: i32,
-        gain: impl Fn(usize, &Arc<D>) -> i32,
-    ) -> Self {
-        let row = || vec![UNREACHED; capacity[LOAD] + 1];
-        let last = sweep.steps.last().map_or(1, |step| step.states.len());
-        let mut most = vec![vec![vec![0; capacity[LOAD] + 1]; last]];
-        for (number, step) in sweep.steps.iter().enumerate().rev() {
-            let count = number.checked_sub(1).map_or(1, |before| sweep.steps[before].states.len());
-            let mut before: Vec<Vec<i32>> = (0..count).map(|_| row()).collect();
-            for (arcs, rest) in step.states.iter().zip(most.last().into_iter().flatten()) {
-                for arc in arcs {
-                    let [load, memory] = arc.cells;
-                    if memory <= capacity[MEMORY] {
-                        let add = gain(number, arc);
-                        let entries = before[arc.from].get_mut(load..).unwrap_or_default();
-                        entries.iter_mut().zip(rest).for_each(|(entry, rest)| *entry = (*entry).max(rest + add));
-                    }
-                }
-            }
-            most.push(before);
-        }
-        most.reverse();
-        Self { most, least }
-    }
-
     /// Those of a state after a step.
     pub fn of(&self, step: usize, state: usize) -> OfState<'_> {
         OfState { most: &self.most[step + 1][state], least: self.least }
@@ -63,9 +33,6 @@ impl OfState<'_> {
         gain + self.most[self.most.len() - 1 - load] >= self.least
     }
 }
-
-/// Less than any gain, also after all gains have been added.
-const UNREACHED: i32 = i32::MIN / 2;
 
 /// Sets that are known to fit a device under a target.
 #[derive(Debug, Default)]

@@ -3,7 +3,12 @@
 //! Loads of the same memory make up a plane. Only the loads between the first and the last one that are of use have entries:
 //! few partial sets of the line's begin are heavy, few of little load take much memory, and few fill both as well as those known.
 
-use super::sweep::{Cells, LOAD, MEMORY};
+/// What is consumed in whole cells: of load, and of memory.
+pub type Cells = [usize; 2];
+
+/// What cells count.
+pub const LOAD: usize = 0;
+pub const MEMORY: usize = 1;
 
 /// Less than any gain, and still less after all gains have been added.
 const NONE: i32 = i32::MIN;
@@ -40,7 +45,7 @@ impl Through<'_> {
     /// The first load of a plane that it reaches, up to `most`, and the entries that it adds to from there on.
     fn reaches(&self, plane: usize, most: usize) -> Option<(usize, &[i32])> {
         let span = self.source.spans.get(plane.checked_sub(self.cells[MEMORY])?)?;
-        let first = span.first + self.cells[LOAD];
+        let first = span.first.saturating_add(self.cells[LOAD]);
         let count = (span.end - span.first).min((most + 1).saturating_sub(first));
         (count > 0).then(|| (first, &self.source.entries[span.at..span.at + count]))
     }
@@ -66,7 +71,8 @@ impl Row {
     ) {
         self.spans.clear();
         self.entries.clear();
-        let planes = arcs.iter().map(|arc| arc.source.spans.len() + arc.cells[MEMORY]).max().unwrap_or_default();
+        let planes =
+            arcs.iter().map(|arc| arc.source.spans.len().saturating_add(arc.cells[MEMORY])).max().unwrap_or_default();
         for plane in 0..planes.min(capacity[MEMORY] + 1) {
             let span = self.reach(arcs, plane, capacity[LOAD], bits);
             self.trim(span, is_of_use);

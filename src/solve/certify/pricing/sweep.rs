@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::lattice::HALF_ROOM;
 use super::network::{INSIDE, Network};
 use super::prospects::Prospects;
-use super::rows::{Chosen, Row, Through};
+use super::rows::{Cells, Chosen, LOAD, MEMORY, Row, Through};
 
 /// One way to reach a state.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,13 +24,6 @@ pub struct Arc<const D: usize> {
     /// That in whole cells: of load, and of memory.
     pub(super) cells: Cells,
 }
-
-/// What is consumed in whole cells: of load, and of memory.
-pub type Cells = [usize; 2];
-
-/// What cells count.
-pub const LOAD: usize = 0;
-pub const MEMORY: usize = 1;
 
 /// One variable more.
 #[derive(Debug, Clone)]
@@ -80,6 +73,9 @@ pub struct Limit {
     /// Entries kept, of one byte each.
     pub entries: usize,
 }
+
+/// Less than any gain, also after all gains have been added.
+const UNREACHED: i32 = i32::MIN / 2;
 
 /// What is consumed beyond whole cells by less than this part of one is taken for rounding.
 const NEARLY_WHOLE: f64 = 1e-9;
@@ -254,6 +250,29 @@ impl<const D: usize> Sweep<D> {
             }
             std::mem::swap(rows, next);
         }
+    }
+
+    /// What partial sets can come to by steps of these gains, where those that end below `least` are of no use.
+    ///
+    /// O(arcs · cells of load).
+    pub fn prospects(&self, capacity: Cells, least: i32, gain: impl Fn(usize, &Arc<D>) -> i32) -> Prospects {
+        let row = |none| vec![none; capacity[LOAD] + 1];
+        let last = self.steps.last().map_or(1, |step| step.states.len());
+        let mut most = vec![vec![row(0); last]];
+        for (number, step) in self.steps.iter().enumerate().rev() {
+            let count = number.checked_sub(1).map_or(1, |before| self.steps[before].states.len());
+            let mut before = vec![row(UNREACHED); count];
+            for (arcs, rest) in step.states.iter().zip(most.last().into_iter().flatten()) {
+                for arc in arcs.iter().filter(|arc| arc.cells[MEMORY] <= capacity[MEMORY]) {
+                    let add = gain(number, arc);
+                    let entries = before[arc.from].get_mut(arc.cells[LOAD]..).unwrap_or_default();
+                    entries.iter_mut().zip(rest).for_each(|(entry, rest)| *entry = (*entry).max(rest + add));
+                }
+            }
+            most.push(before);
+        }
+        most.reverse();
+        Prospects { most, least }
     }
 
     /// The loads and memories in cells that some set has, with the most gain of each: those of the last [`Self::fill`].
