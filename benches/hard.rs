@@ -207,7 +207,7 @@ const WHAT_REMAINS: &str = "\
   lie between servers, as on networks that hardly move data, it looks at many servers, and the rest is left to the ideal DP.
 - *Scarce memory without contiguity*: devices together have room, single ones do not. Sets are priced by load and memory
   along a line, but fractions of sets of much and of little memory average out, and only a tree tells them apart. On graphs of
-  several hundred nodes over few devices each of its nodes takes seconds.
+  several hundred nodes over few devices that has hundreds of leaves, of half a second each.
 - *Latency of wide graphs*: flows bound the latency where all ideals and all subgraphs after them can be listed. The cells of
   NASNet have too many, and the longest path, which knows no memory, is all that is left; the split is the best within windows.
   InceptionV3 is proven without the classifier on its side, which no list holds beside the rest; that is what its gap is.";
