@@ -3,7 +3,7 @@
 //! Where the graph is nearly a chain, few variables are tied to later ones at any time. A row for each of their joint
 //! values then holds the most gain by load, for all loads at once, and a step adds one variable: rows are shifted by
 //! what it consumes and the larger entries kept. That is plain work on arrays, many times as quick as the joining of
-//! fronts even though hardly an entry is left out. Where memory is limited, too, a row has a plane for each number of cells of it.
+//! fronts even though few entries are left out. Where memory is limited, too, a row has a plane for each number of cells of it.
 
 use rustc_hash::FxHashMap;
 
