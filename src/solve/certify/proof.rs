@@ -184,8 +184,14 @@ impl<'a> Proof<'a> {
     fn close(&mut self, root: &mut Root) {
         let has_long_fronts = self.setting.unit_count() > FEW_UNITS * self.setting.device_count();
         let counts_memory = self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory);
-        if has_long_fronts && counts_memory && !self.is_close() {
-            self.climb(root);
+        if counts_memory && !self.is_close() {
+            if has_long_fronts {
+                self.climb(root);
+            } else if self.setting.unordered.order.is_some() {
+                // Fronts are short, but for sets that have to be convex the linear program has many rounds to go.
+                self.ascend_in((Resolution::WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
+                self.ascend_in((Resolution::WITH_MEMORY, usize::MAX), LAST_ASCENT, root);
+            }
         }
         self.bound_root(root);
         let mut max_nodes = FIRST_NODES;
