@@ -234,8 +234,7 @@ fn ascend(bundle: &mut Bundle, cx: &SearchContext) -> (Verdict, usize) {
 }
 
 /// In which cells leaves are priced, one after another as sets show that do not fit.
-const CELLS: [Resolution; 3] =
-    [Resolution::WITH_MEMORY, Resolution::of(2_000.0, 256.0), Resolution::of(4_000.0, 512.0)];
+const CELLS: [Resolution; 3] = [Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)];
 
 /// A leaf is parted after so many rounds, or where so many times the gain of the last few do not refute the target.
 const MOST_ROUNDS: usize = 40;

@@ -189,8 +189,7 @@ impl<'a> Proof<'a> {
                 self.climb(root);
             } else if self.setting.unordered.order.is_some() {
                 // Fronts are short, but for sets that have to be convex the linear program has many rounds to go.
-                self.ascend_in((Resolution::WITH_MEMORY, FEW_ROUNDS), FIRST_ASCENT, root);
-                self.ascend_in((Resolution::WITH_MEMORY, usize::MAX), LAST_ASCENT, root);
+                self.ascend_through(&[Resolution::WITH_MEMORY], root);
             }
         }
         self.bound_root(root);
@@ -244,6 +243,11 @@ impl<'a> Proof<'a> {
             Reach::Large => &[Resolution::ROUGH, Resolution::FINE],
             Reach::Rough => &[Resolution::ROUGH],
         };
+        self.ascend_through(cells, root);
+    }
+
+    /// Ascends in these cells, one after another: a few rounds for each target at first.
+    fn ascend_through(&mut self, cells: &[Resolution], root: &mut Root) {
         for &cells in cells {
             for (rounds, first_step) in [(FEW_ROUNDS, FIRST_ASCENT), (usize::MAX, LAST_ASCENT)] {
                 if !self.ascend_in((cells, rounds), first_step, root) {

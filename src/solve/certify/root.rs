@@ -5,27 +5,24 @@ use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
 
-/// In about how many cells a device's load and its memory are counted along a line: the fewer, the quicker rounds are, and the
-/// more is rounded off.
+/// In about how many cells a device's load is counted along a line: the fewer, the quicker rounds are, and the more is rounded
+/// off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Resolution {
-    loads: f64,
-    memory: f64,
-}
+pub struct Resolution(f64);
 
 impl Resolution {
     /// As many as there are: times are multiples of those of load.
-    pub const FINE: Self = Self::of(f64::INFINITY, f64::INFINITY);
+    pub const FINE: Self = Self::of(f64::INFINITY);
 
     /// So few that rounds are quick, and bounds a part in a thousand too low.
-    pub const ROUGH: Self = Self::of(4_000.0, f64::INFINITY);
+    pub const ROUGH: Self = Self::of(4_000.0);
 
-    /// The first where memory counts, which is what is rounded off first, as few units take most of it.
-    pub const WITH_MEMORY: Self = Self::of(1_000.0, 128.0);
+    /// Still fewer, for lines that count memory beside.
+    pub const WITH_MEMORY: Self = Self::of(1_000.0);
 
-    /// So many of both.
-    pub const fn of(loads: f64, memory: f64) -> Self {
-        Self { loads, memory }
+    /// So many.
+    pub const fn of(loads: f64) -> Self {
+        Self(loads)
     }
 }
 
@@ -148,7 +145,7 @@ impl<'a> Root<'a> {
 
 /// Pricers along the same lines in rough cells, where devices have this load.
 pub(super) fn rough(lines: &[LinePricer], target: f64, cells: Resolution) -> Vec<LinePricer> {
-    lines.iter().map(|line| line.rough(target, cells.loads, cells.memory)).collect()
+    lines.iter().map(|line| line.rough(target, cells.0)).collect()
 }
 
 /// How many sums it takes to price devices of all kinds; `None` where that is not quick.

@@ -15,29 +15,22 @@ use super::{Priced, PricedSet, ROOM};
 pub struct LinePricer {
     sweep: Sweep<2>,
     cell: f64,
-    memory: Option<Memory>,
+    /// A device's, where it is limited.
+    memory: Option<f64>,
     tables: Tables,
     /// What was found where memory counts.
     known: Known,
-}
-
-/// Memory of a device, counted in so many cells.
-#[derive(Debug, Clone, Copy)]
-struct Memory {
-    capacity: f64,
-    cells: f64,
 }
 
 impl LinePricer {
     /// A pricer of the sets of `network`, which consume load and, where a device has so much `memory`, that; `None` where no
     /// unit takes time, or where too many variables depend on one another in every order tried.
     pub fn new(network: &Network<2>, times: &[f64], memory: Option<f64>) -> Option<Self> {
-        let memory = memory.map(|capacity| Memory { capacity, cells: MEMORY_CELLS });
         Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, memory))
     }
 
-    fn of(sweep: Sweep<2>, cell: f64, memory: Option<Memory>) -> Self {
-        let size = memory.map_or(f64::MAX, |memory| (memory.capacity / memory.cells).max(f64::MIN_POSITIVE));
+    fn of(sweep: Sweep<2>, cell: f64, memory: Option<f64>) -> Self {
+        let size = memory.map_or(f64::MAX, |memory| (memory / MEMORY_CELLS).max(f64::MIN_POSITIVE));
         Self {
             sweep: sweep.counted(LOAD, cell, LOAD).counted(MEMORY, size, MEMORY),
             cell,
@@ -47,12 +40,10 @@ impl LinePricer {
         }
     }
 
-    /// The same in larger cells, so that it is quicker and bounds hold less tightly: about so many for this load, and so
-    /// many for all memory.
-    pub fn rough(&self, target: f64, loads: f64, memory: f64) -> Self {
+    /// The same in larger cells of load, about so many for this one, so that it is quicker and bounds hold less tightly.
+    pub fn rough(&self, target: f64, loads: f64) -> Self {
         let cell = self.cell * (target * ROOM / self.cell / loads).floor().max(1.0);
-        let memory = self.memory.map(|known| Memory { cells: known.cells.min(memory), ..known });
-        Self::of(self.sweep.clone(), cell, memory)
+        Self::of(self.sweep.clone(), cell, self.memory)
     }
 
     fn capacity(&self, target: f64) -> Cells {
@@ -65,7 +56,7 @@ impl LinePricer {
     }
 
     fn memory_cells(&self) -> usize {
-        self.memory.map_or(0, |memory| self.sweep.capacity(memory.cells * ROOM, MEMORY))
+        self.memory.map_or(0, |_| self.sweep.capacity(MEMORY_CELLS * ROOM, MEMORY))
     }
 
     /// No device that holds the unit has a smaller load, by unit of so many; infinity where none can hold it.
@@ -153,11 +144,11 @@ const MEMORY_CELLS: f64 = 128.0;
 /// How many sets are handed on.
 const SETS: usize = 6;
 
-/// Where memory counts, only those are looked for that gain no less than the best one known by one part in so many.
-const NEARLY_BEST: i32 = 50;
-
 /// Their loads differ by one part in so many of a device.
 const SPREAD: usize = 600;
+
+/// Where memory counts, sets are looked for that gain no less than the best one known by one part in so many.
+const NEARLY_BEST: i32 = 50;
 
 /// What is quick.
 const LIMIT: Limit = Limit { sums: 1_200_000_000, entries: 400_000_000 };
@@ -208,7 +199,7 @@ mod tests {
         fine.cell /= 1_000.0;
         let mut fine = LinePricer::of(fine.sweep, fine.cell, None);
         for target in [0.03, 0.1, 0.15, 0.3] {
-            let mut rough = fine.rough(target, ROUGH_CELLS, f64::INFINITY);
+            let mut rough = fine.rough(target, ROUGH_CELLS);
             let cells = rough.capacity(target)[LOAD] as f64;
             assert!((ROUGH_CELLS..2.0 * ROUGH_CELLS).contains(&cells));
             let (upper, exact) = (rough.price(&profit, target).upper, most(target));
@@ -280,7 +271,7 @@ mod tests {
                 // Where times are no decimals cells are too many for all but small targets.
                 let is_exact = is_exact && line.effort(target).is_some();
                 if line.effort(target).is_none() {
-                    line = line.rough(target, ROUGH_CELLS, f64::INFINITY);
+                    line = line.rough(target, ROUGH_CELLS);
                 }
                 // What other profits and targets found may leave out nothing of use.
                 let others: Vec<f64> = profit.iter().rev().copied().collect();

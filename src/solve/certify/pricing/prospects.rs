@@ -14,27 +14,15 @@ pub struct Prospects {
     pub least: i32,
 }
 
-/// The prospects of one state.
-pub struct OfState<'p> {
-    most: &'p [i32],
-    least: i32,
-}
-
 impl Prospects {
-    /// Those of a state after a step.
-    pub fn of(&self, step: usize, state: usize) -> OfState<'_> {
-        OfState { most: &self.most[step + 1][state], least: self.least }
+    /// Whether a partial set of so much load and gain may be of use in a state after a step.
+    pub fn are_good(&self, (step, state): (usize, usize), load: usize, gain: i32) -> bool {
+        let most = &self.most[step + 1][state];
+        gain + most[most.len() - 1 - load] >= self.least
     }
 }
 
-impl OfState<'_> {
-    /// Whether a partial set of so much load and gain may be of use.
-    pub fn are_good(&self, load: usize, gain: i32) -> bool {
-        gain + self.most[self.most.len() - 1 - load] >= self.least
-    }
-}
-
-/// Sets that are known to fit a device under a target.
+/// Sets that a line has found under a target. What others know need not fit in its cells.
 #[derive(Debug, Default)]
 pub struct Known {
     target: f64,

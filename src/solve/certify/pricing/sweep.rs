@@ -3,7 +3,7 @@
 //! Where the graph is nearly a chain, few variables are tied to later ones at any time. A row for each of their joint
 //! values then holds the most gain by load, for all loads at once, and a step adds one variable: rows are shifted by
 //! what it consumes and the larger entries kept. That is plain work on arrays, many times as quick as the joining of
-//! fronts even though few entries are left out. Where memory is limited, too, a row has a plane for each number of cells of it.
+//! fronts that leave out what is dominated. Where memory is limited, too, a row has a plane for each number of cells of it.
 
 use rustc_hash::FxHashMap;
 
@@ -240,12 +240,9 @@ impl<const D: usize> Sweep<D> {
                     add: (gain(number, arc) << bits) + i as i32,
                 };
                 let arcs: Vec<Through> = arcs.iter().enumerate().map(arc).collect();
-                match prospects.map(|prospects| prospects.of(number, state)) {
-                    Some(of_state) => {
-                        row.fill(&arcs, capacity, bits, |load, entry| of_state.are_good(load, entry >> bits))
-                    }
-                    None => row.fill(&arcs, capacity, bits, |_, _| true),
-                };
+                row.fill(&arcs, capacity, bits, |load, entry| {
+                    prospects.is_none_or(|prospects| prospects.are_good((number, state), load, entry >> bits))
+                });
                 chosen.choose(row, arcs.len(), bits);
             }
             std::mem::swap(rows, next);
