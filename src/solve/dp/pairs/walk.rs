@@ -18,6 +18,9 @@ pub const ROUNDING: f64 = 1.0 + 1e-12;
 /// Room for the rounding of sums in what a stage has to compute, as a part of the most that it can.
 const MARGIN: f64 = 1e-9;
 
+/// At lower prices what compute costs is no normal number, or how much a count of one buys no finite one.
+const LEAST_PRICE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
+
 /// A stage within the target that a walk has come to.
 pub struct Stage<'w> {
     /// The ideal after it.
@@ -287,8 +290,10 @@ impl<'a> Walk<'a> {
         for u in ones(&self.zone) {
             self.gains[u] = zones.share(u) - price * costs.computes(u).unwrap_or_default();
         }
-        let gain = ones(&self.zone).map(|u| self.gains[u].max(0.0)).sum();
-        Outlook { spare: work - least + (ROUNDING - 1.0) * work, gain }
+        let gain: f64 = ones(&self.zone).map(|u| self.gains[u].max(0.0)).sum();
+        // Room for the rounding of what units count: at a low price the least bit of it buys much compute.
+        let room = (ROUNDING - 1.0) * work;
+        Outlook { spare: work - least + room, gain: gain + room }
     }
 
     /// The price of compute at which [`Self::least_compute`] is most for units that count so much; zero where the whole zone
@@ -298,7 +303,7 @@ impl<'a> Walk<'a> {
         for &(u, ratio) in self.pairs.by_ratio[kind].iter().filter(|&&(u, _)| contains(&self.zone, u as usize)) {
             counted += self.pairs.zones.share(u as usize);
             if counted >= least {
-                return if ratio.is_finite() { ratio } else { 0.0 };
+                return if (LEAST_PRICE..f64::INFINITY).contains(&ratio) { ratio } else { 0.0 };
             }
         }
         0.0
