@@ -53,6 +53,11 @@ impl<'a> Primal<'a> {
         self.resplit.is_some()
     }
 
+    /// Splits no more pairs of devices anew.
+    pub fn anneal_alone(&mut self) {
+        self.resplit = None;
+    }
+
     /// One round of annealing.
     pub fn anneal(&mut self, cx: &SearchContext) {
         self.annealing.advance(cx);

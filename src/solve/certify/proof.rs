@@ -159,8 +159,10 @@ impl<'a> Proof<'a> {
     }
 
     /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then half
-    /// of the rest, and so on.
+    /// of the rest, and so on. Splits of pairs that count memory take longer than a round of annealing and help less.
     fn climb(&mut self, root: &mut Root) {
+        self.primal.anneal_alone();
+        self.refine(PATIENCE_BEFORE_CLIMB);
         let devices = root.generation.devices;
         let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
@@ -459,6 +461,9 @@ const ROUNDS_BETWEEN: usize = 16;
 
 /// Rounds of annealing in a row that do not help, after which it pauses before the first target near the best split.
 const PATIENCE: usize = 200;
+
+/// The same before a tree along lines.
+const PATIENCE_BEFORE_CLIMB: usize = 20;
 
 /// A target this part below the best split that the root does not refute shows that the bound is not close.
 const FAR_FROM_SOLVED: f64 = 0.002;

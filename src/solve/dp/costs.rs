@@ -230,11 +230,11 @@ mod tests {
 
     const NODES: u64 = 9;
 
-    /// Nodes of which each reads two a few places before it, on devices that pay `piece`.
+    /// Nodes of which each reads three a few places before it, on devices that pay `piece`.
     fn instance(piece: Piece) -> Instance {
         let node = |id| Node { accelerator_times: vec![Some(1.0)], transfer_time: (1 << id) as f64, ..Node::new(id) };
         let edge = |source: u64, step: u64| Edge { source, target: source + step };
-        let edges = (0..NODES).flat_map(|source| [3, 4].map(|step| edge(source, step)));
+        let edges = (0..NODES).flat_map(|source| [3, 4, 5].map(|step| edge(source, step)));
         let mut platform = Platform::uniform(3, None, 0);
         platform.accelerators[0].load = Some(vec![piece]);
         Instance {
