@@ -9,6 +9,7 @@ use dagsplit::instance::{Instance, Platform};
 use dagsplit::problem::{ProblemSpec, Scope};
 use dagsplit::solve::{BruteForce, PlainDp};
 use proptest::prelude::*;
+use proptest::sample::select;
 use reference::{acyclic_problems, by_load};
 
 /// With profits at every target.
@@ -28,13 +29,24 @@ fn layers(width: usize, layers: usize, seed: u64) -> (Instance, ProblemSpec) {
     (instance, spec)
 }
 
+/// The same instance with times in a unit that is so many times as small.
+fn in_unit(mut instance: Instance, parts: f64) -> Instance {
+    for node in &mut instance.nodes {
+        let times = node.accelerator_times.iter_mut().flatten().chain(&mut node.cpu_time);
+        times.chain([&mut node.transfer_time]).for_each(|time| *time *= parts);
+    }
+    instance
+}
+
 proptest! {
     #![proptest_config(config(1000))]
 
     #[test]
     fn profits_leave_the_optimum(
         (instance, spec) in acyclic_problems(7, InstanceOptions::ALL).prop_map(by_load),
+        parts in select(vec![1.0, 2f64.powi(-60), 2f64.powi(60)]),
     ) {
+        let instance = in_unit(instance, parts);
         let optimum = solve_and_verify(&BruteForce, &instance, &spec);
         prop_assert_eq!(solve_and_verify(&PRICED, &instance, &spec), optimum);
     }

@@ -134,8 +134,7 @@ impl<'a> Pricer<'a> {
         let stride = starts.len().div_ceil(SAMPLE).max(1);
         let (mut round, begun) = (0, looks.pairs());
         let prices: Prices = Box::new(|profit| {
-            let profit = profit.iter().map(|profit| profit.max(0.0)).collect();
-            program.measure_by(Rests::of_profits(profit, reduced));
+            program.measure_by(Rests::of_profits(that_count(profit), reduced));
             let some = starts.iter().copied().skip(round * PHASE % stride).step_by(stride);
             round += 1;
             let best = program.price(target, (NEARLY, 1), &hot_first(hot, some), looks);
@@ -154,8 +153,14 @@ impl<'a> Pricer<'a> {
                 break;
             }
         }
-        bundle.center().iter().map(|profit| profit.max(0.0)).collect()
+        that_count(bundle.center())
     }
+}
+
+/// These profits, but none where a unit has less than none, or so little that it is lost in the rounding of others.
+fn that_count(profits: &[f64]) -> Vec<f64> {
+    let least = LEAST_PROFIT * profits.iter().copied().fold(0.0, f64::max);
+    profits.iter().map(|&profit| if profit > least { profit } else { 0.0 }).collect()
 }
 
 /// Some ideals, hot ones first: what is known to be earned has not to be looked for.
@@ -345,6 +350,9 @@ const STEP: f64 = 1.02;
 /// How many stages are kept of each kind, and which part of what the best one earns they earn at least.
 const KEPT: usize = 16;
 const NEARLY: f64 = 0.99;
+
+/// Which part of the largest profit the others are at least, if they are any.
+const LEAST_PROFIT: f64 = 1e-12;
 
 /// Room for the rounding of profits.
 const ROOM: f64 = 1.0 + 1e-9;
