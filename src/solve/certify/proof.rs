@@ -159,7 +159,7 @@ impl<'a> Proof<'a> {
     }
 
     /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then half
-    /// of the rest, and so on. Splits of pairs that count memory take longer than a round of annealing and help less.
+    /// of the rest, and so on. Beside it annealing alone finds better splits than with those of pairs.
     fn climb(&mut self, root: &mut Root) {
         self.primal.anneal_alone();
         self.refine(PATIENCE_BEFORE_CLIMB);

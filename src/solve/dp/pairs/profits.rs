@@ -445,6 +445,9 @@ mod tests {
         all.filter(is_within).collect()
     }
 
+    /// Parts of the most that a stage earns.
+    const PARTS: [f64; 4] = [0.0, 0.5, 0.8, 1.0];
+
     /// Keeps the stages that earn at least `least`.
     struct Earning<'p> {
         pairs: &'p Pairs<'p>,
@@ -463,18 +466,22 @@ mod tests {
         }
     }
 
-    /// Asserts that walks see once each stage within `target` that earns some part of the most that one earns, and no other.
-    /// Returns how many steps that took, by part.
-    fn steps_to_see(setting: &Setting, lattice: &Lattice, target: f64, profit: impl Fn(usize) -> f64) -> [u64; 4] {
+    /// Asserts that walks see once each stage within `target` that earns one of these `parts` of the most that one earns, and no
+    /// other. Returns how many steps that took, by part.
+    fn steps_to_see<const N: usize>(
+        (setting, lattice): (&Setting, &Lattice),
+        target: f64,
+        parts: [f64; N],
+        profit: impl Fn(usize) -> f64,
+    ) -> [u64; N] {
         let within = stages(setting, lattice, target);
         let mut pairs = Pairs::new(setting, lattice);
         let profits: Vec<f64> = (0..setting.reduced.unit_count()).map(profit).collect();
         pairs.measure_by(Rests::of_profits(profits.clone(), setting.reduced));
         let earned = |&stage: &(usize, usize)| earned(lattice, &profits, stage);
         let most = within.iter().map(earned).fold(0.0, f64::max);
-        [0.0, 0.5, 0.8, 1.0].map(|part| {
-            // Profits of a stage are rounded in more ways than one.
-            let (least, cx, mut seen) = (part * most * (1.0 - 1e-9), SearchContext::new(), Vec::new());
+        parts.map(|part| {
+            let (least, cx, mut seen) = (part * most, SearchContext::new(), Vec::new());
             let looks = Looks::new(&cx);
             for from in 0..lattice.count() - 1 {
                 let mut visitor = Earning { pairs: &pairs, least, from, seen: Vec::new() };
@@ -493,7 +500,7 @@ mod tests {
         on(&layers(4), |setting, lattice| {
             // Profits of zero, profits that have nothing to do with what units compute, and equal ones.
             for step in [13, 5, 2, 0] {
-                let steps = steps_to_see(setting, lattice, 200.0, |u| ((u * step + 3) % 7) as f64);
+                let steps = steps_to_see((setting, lattice), 200.0, PARTS, |u| ((u * step + 3) % 7) as f64);
                 assert!(steps.is_sorted_by(|more, fewer| more > fewer), "{step}: {steps:?}");
             }
         });
@@ -503,7 +510,9 @@ mod tests {
     fn a_walk_does_so_where_compute_is_worth_next_to_nothing() {
         on(&layers(4), |setting, lattice| {
             for tiny in [1e-307, 1e-100, 1e-14] {
-                steps_to_see(setting, lattice, 200.0, |u| [tiny, tiny, 0.1 * (u % 7) as f64, 0.3][u % 4]);
+                // What stages earn is rounded in more ways than one, and none earns just so much.
+                let parts = PARTS.map(|part| part * (1.0 - 1e-9));
+                steps_to_see((setting, lattice), 200.0, parts, |u| [tiny, tiny, 0.1 * (u % 7) as f64, 0.3][u % 4]);
             }
         });
     }
@@ -511,7 +520,7 @@ mod tests {
     #[test]
     fn a_walk_does_so_where_a_zone_is_long() {
         on(&chain(150), |setting, lattice| {
-            steps_to_see(setting, lattice, 145.0, |u| (u % 3) as f64);
+            steps_to_see((setting, lattice), 145.0, PARTS, |u| (u % 3) as f64);
         });
     }
 
