@@ -198,8 +198,8 @@ const WHAT_REMAINS: &str = "\
 ## What remains open, and why
 
 - *Branches that are alike* (experts, heads, unrolled steps, cells): positions tell ideals apart by how much work is in them, which leaves
-  a stage free to begin at another ideal of the same work than that at which the one before it ended. Where branches are much alike
-  that is worth little; in series-parallel graphs of few, heavy nodes it is worth a few percent.
+  a stage free to begin at another ideal of the same work than that at which the one before it ended, and marked units tell these apart. Over
+  many devices marks are too many states together, and of interchangeable branches each needs one.
 - *Memory beside many alike branches* (tables of embeddings): positions know no memory, and the bound that does covers by fractions of sets.
 - *Wide graphs*: the automaton of frontiers has too many states, and so have the steps along which positions are counted; the bound is that of
   convex covers, or what the plain program refutes.

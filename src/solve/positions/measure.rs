@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::steps::{Arc, EARLIER, INSIDE, Steps};
+use super::sides::{EARLIER, INSIDE};
+use super::steps::{Arc, Steps};
 
 /// Positions from a first to a last one.
 pub type Window = RangeInclusive<usize>;

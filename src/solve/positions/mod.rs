@@ -5,18 +5,23 @@
 //! costs, and a program along a narrow order of the units ([`steps`]) finds the least load of all stages that begin and end
 //! at given *positions*, whole numbers about in proportion to the work of an ideal ([`measure`], [`table`]). Chains of positions
 //! ([`level`]) then bound the largest load from below: what is lost is that a stage may begin at another ideal of the same position
-//! than that at which the one before it ended. Smaller cells tell more ideals apart, and only where chains below
-//! the target go ([`reach`]) they are looked at.
+//! than that at which the one before it ended. Smaller cells tell more ideals apart, and so do marked units ([`marks`]), of which chains say
+//! whether they are in an ideal; only where chains below the target go ([`windows`], [`reach`]) they are looked at. Once the
+//! stages of the best chain fit, it is a split, and the best one.
 //!
 //! This is the state-space relaxation of Christofides, Mingozzi and Toth (1981) for the program over ideals of Tarnawski 2020,
-//! section 5.1.1.
+//! section 5.1.1, made finer where it has to be, as by Righini and Salani (2008).
 
+mod course;
 mod level;
+mod marks;
 mod measure;
 mod reach;
 mod run;
+mod sides;
 mod steps;
 mod table;
+mod windows;
 
 use run::Frame;
 
@@ -34,9 +39,9 @@ const NAME: &str = "dp:positions";
 
 /// The dynamic program over positions, for [`Scope::Acyclic`] and the throughput, on narrow graphs of however many ideals.
 ///
-/// Its bound knows no memory limits. Each level has half the cells' size of the one before, and takes as many times longer as there are
-/// pairs of positions where chains below the best split can be; it ends once smaller cells show no more. Splits are the best ones
-/// along the orders in which its chains have the units.
+/// Its bound knows no memory limits. Each look at all chains tells more ideals apart, by smaller cells or by marked units, and takes as long
+/// as there are pairs of positions, and states by marks, where chains below the best split can be. It ends once the best chain
+/// is a split, or looks take too much. Splits are the best ones along the orders in which its chains have the units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PositionDp;
 

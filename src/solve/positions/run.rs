@@ -1,12 +1,16 @@
-//! A run: level after level, each of smaller cells.
+//! A run: look after look at all chains, each of which tells more ideals apart.
 
-use super::level::{Level, Link, Windows, by_work, meet};
+use super::course::Course;
+use super::level::{Level, Link, Shown};
+use super::marks::between;
 use super::measure::Measure;
-use super::steps::{EARLIER, INSIDE, Steps};
+use super::sides::{EARLIER, INSIDE};
+use super::steps::Steps;
 use super::table::Program;
+use super::windows::{Windows, by_work, hops};
 use crate::bound::Shares;
 use crate::preprocess::Unordered;
-use crate::search::{Race, SearchContext, Stats};
+use crate::search::{Race, SearchContext, Stats, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::dp::{Incumbent, Setting, linearized};
 
@@ -43,45 +47,64 @@ impl<'a> Frame<'a> {
         self.setting.stages.iter().map(|stage| part(stage.kind)).collect()
     }
 
-    /// Raises the bound and looks for splits, until smaller cells show no more, or are too many.
+    /// Raises the bound and looks for splits, until the best chain is one of ideals, or to tell more apart takes too much.
     pub fn run(&self, race: &mut Race<Incumbent, BoundSource>, stats: &mut Stats) {
-        let total = self.work.iter().sum();
-        let mut windows: Windows = vec![Some([0.0, total]); self.setting.consumption.count()];
-        let (mut cells, mut last) = (FIRST_CELLS, 0.0);
-        while !race.is_done() && cells <= MOST_CELLS {
-            let target = race.last_target(race.objective().unwrap_or(self.setting.ceiling));
-            let measure = Measure::new(&self.work, &self.steps[0], cells);
-            let programs = self.steps.iter().map(|steps| Program::new(steps, &measure, target)).collect();
-            windows = meet(&windows, &by_work(self.setting, total, &self.most_work(target)));
-            let level = Level::new(self.setting, &measure, (programs, target), &windows);
-            let Ok(effort) = level.effort(race.cx) else { return };
-            if effort.sums > MOST_SUMS || effort.bytes > MOST_BYTES || !race.cx.admits(effort.bytes) {
-                return;
-            }
-            let Ok(shown) = level.run(race.cx) else { return };
-            stats.set("cells", cells as f64);
-            let bound = shown.least.unwrap_or(target);
-            let narrower = meet(&windows, &shown.windows);
-            race.raise(bound, BoundSource::Refuted);
-            self.offer(&level, &shown.chain, race);
+        let mut course = Course::new(self.work.len(), Windows::any(hops(self.setting).len(), self.work.iter().sum()));
+        while !race.is_done() {
+            let look = match self.look(&course, race) {
+                Ok(look) => look,
+                Err(Ended::TooMuch) if course.takes_less() => continue,
+                Err(_) => return,
+            };
+            stats.set("cells", course.cells as f64);
+            stats.set("marks", course.marks.count() as f64);
+            race.raise(look.bound, BoundSource::Refuted);
+            self.offer(&look.sides, race);
             race.report("positions");
-            let is_alike = bound < last * (1.0 + LEAST_RISE) && size(&narrower) > size(&windows) * (1.0 - LEAST_CUT);
-            let is_fine = cells >= CELLS_PER_UNIT * self.work.len();
-            if shown.least.is_none() || is_alike && is_fine {
+            let next = between(&look.sides, self.setting.reduced, &self.work);
+            let is_done = next.is_empty() && !look.sides.is_empty();
+            if is_done || look.is_none || !course.goes_on(look.bound, look.windows, next) {
                 return;
             }
-            (windows, last) = (narrower, bound);
-            cells *= 2;
         }
     }
 
-    /// Offers the best split along the order in which a chain of positions has the units.
-    fn offer(&self, level: &Level, chain: &[Link], race: &mut Race<Incumbent, BoundSource>) {
+    /// Looks at all chains.
+    fn look(&self, course: &Course, race: &Race<Incumbent, BoundSource>) -> Result<Look, Ended> {
+        let target = race.last_target(race.objective().unwrap_or(self.setting.ceiling));
+        let measure = Measure::new(&self.work, &self.steps[0], course.cells);
+        let marked = self.marked(course, race.cx)?;
+        let programs: Vec<_> = marked.iter().map(|steps| Program::new(steps, &measure, target)).collect();
+        let uses = by_work(self.setting, self.work.iter().sum(), &self.most_work(target));
+        let (stages, windows) = ((&programs[..], course.marks.all()), (&course.windows, &uses[..]));
+        let level = Level::new(self.setting, &measure, stages, windows, target);
+        let effort = level.effort(race.cx)?;
+        if effort.sums > MOST_SUMS || effort.bytes() > MOST_BYTES || !race.cx.admits(effort.bytes()) {
+            return Err(Ended::TooMuch);
+        }
+        let Shown { least, windows, chain } = level.run(race.cx)?;
+        let sides = |link: &Link| level.program(link.stage).sides(link.state, link.ends, race.cx);
+        let sides: Option<Vec<_>> = chain.iter().map(sides).collect::<Result<_, _>>()?;
+        let bound = least.unwrap_or(target);
+        Ok(Look { bound, is_none: least.is_none(), windows, sides: sides.unwrap_or_default() })
+    }
+
+    /// The steps to the stages of each kind, told apart by where the marked units lie.
+    fn marked(&self, course: &Course, cx: &SearchContext) -> Result<Vec<Steps>, Ended> {
+        let hops = hops(self.setting);
+        let of_kind = |(kind, steps): (usize, &Steps)| {
+            let is_of_kind = |hop: usize| self.setting.stages[hops[hop].stage].kind == kind;
+            steps.marked(&course.marks, &course.windows.open(is_of_kind), cx)?.ok_or(Ended::TooMuch)
+        };
+        self.steps.iter().enumerate().map(of_kind).collect()
+    }
+
+    /// Offers the best split along the order in which a chain has the units, given where they lie beside each of its stages.
+    fn offer(&self, sides: &[Vec<u8>], race: &mut Race<Incumbent, BoundSource>) {
         let mut rank = vec![0; self.work.len()];
-        for link in chain {
-            let Ok(Some(sides)) = level.program(link.stage).sides(link.ends, race.cx) else { return };
+        for sides in sides {
             let later = |side: &u8| i32::from(*side > INSIDE) - i32::from(*side == EARLIER);
-            rank.iter_mut().zip(&sides).for_each(|(rank, side)| *rank += later(side));
+            rank.iter_mut().zip(sides).for_each(|(rank, side)| *rank += later(side));
         }
         // No stage has a unit earlier than one that it needs, and units are in topological order.
         let mut order: Vec<usize> = (0..rank.len()).collect();
@@ -93,21 +116,28 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// How much work the windows span together.
-fn size(windows: &Windows) -> f64 {
-    windows.iter().flatten().map(|[least, most]| most - least).sum()
+/// What a look at all chains showed.
+struct Look {
+    bound: f64,
+    /// Whether there is no chain within the target.
+    is_none: bool,
+    windows: Windows,
+    /// Where the units lie beside each stage of the best chain; empty where there is none.
+    sides: Vec<Vec<u8>>,
 }
 
-/// Positions of the first level, and the most; each has twice as many as the one before.
-const FIRST_CELLS: usize = 64;
-const MOST_CELLS: usize = 1 << 17;
+/// Why there was no look.
+enum Ended {
+    Stopped,
+    TooMuch,
+}
 
-/// What a level may take: sums of an entry and an arc, and bytes.
+impl From<Stopped> for Ended {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// What a look may take: sums of an entry and an arc, and bytes.
 const MOST_SUMS: usize = 30_000_000_000;
-const MOST_BYTES: usize = 1 << 30;
-
-/// A level that raises the bound of the one before by less than this part of it, and cuts off less than so much of the windows, is the
-/// last, once it has so many cells for each unit that most ideals are told apart.
-const LEAST_RISE: f64 = 1e-5;
-const LEAST_CUT: f64 = 0.05;
-const CELLS_PER_UNIT: usize = 16;
+const MOST_BYTES: usize = 1 << 31;

@@ -1,14 +1,10 @@
 //! The sets that a stage can be, unit by unit: each unit lies in an earlier stage, in this one, or in a later one.
 
+use super::marks::{Ends, Marks, Open};
 use crate::bound::leading_piece;
 use crate::preprocess::{Reduced, Unordered};
-use crate::search::SearchContext;
+use crate::search::{SearchContext, Stopped};
 use crate::solve::certify::pricing::{self, Network, Resource, Sweep, Width, narrowest};
-
-pub use crate::solve::certify::pricing::INSIDE;
-
-/// Where a unit lies that is not [`INSIDE`] the stage and not in a later one.
-pub const EARLIER: u8 = 0;
 
 /// One way to reach a state.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +34,11 @@ impl Step {
         self.begins.len() - 1
     }
 
+    /// How many arcs it has.
+    pub fn arc_count(&self) -> usize {
+        self.arcs.len()
+    }
+
     /// The states that it leads to, each with its arcs.
     pub fn states(&self) -> impl Iterator<Item = &[Arc]> {
         (0..self.state_count()).map(|state| self.arcs_into(state))
@@ -49,11 +50,45 @@ impl Step {
     }
 }
 
+impl Step {
+    /// The step between states told apart by where marked units lie, given the ends in each state before it; and those after it.
+    fn told_apart(&self, before: &[Vec<Ends>], mark: Option<usize>, open: &Open) -> (Self, Vec<Vec<Ends>>) {
+        let mut first = vec![0];
+        first.extend(before.iter().scan(0, |sum, ends| {
+            *sum += ends.len() as u32;
+            Some(*sum)
+        }));
+        let (mut arcs, mut begins, mut after) = (Vec::new(), vec![0], Vec::with_capacity(self.state_count()));
+        for into in self.states() {
+            let through = |arc: &Arc| {
+                let arc = *arc;
+                let sources = before[arc.from as usize].iter().zip(first[arc.from as usize]..);
+                sources.map(move |(ends, from)| (ends.with(mark, arc.side), Arc { from, ..arc }))
+            };
+            let mut through: Vec<(Ends, Arc)> = into.iter().flat_map(through).collect();
+            if mark.is_some() {
+                through.retain(|(ends, _)| open.contains(*ends));
+            }
+            through.sort_by_key(|(ends, _)| *ends);
+            let mut found = Vec::new();
+            for alike in through.chunk_by(|a, b| a.0 == b.0) {
+                found.push(alike[0].0);
+                arcs.extend(alike.iter().map(|(_, arc)| *arc));
+                begins.push(arcs.len() as u32);
+            }
+            after.push(found);
+        }
+        (Self { unit: self.unit, arcs, begins }, after)
+    }
+}
+
 /// The steps to all stages that one kind of device can hold, whatever their load.
 #[derive(Debug, Clone)]
 pub struct Steps {
     /// One for each unit and helper variable.
     pub steps: Vec<Step>,
+    /// For each state after the last step, which marked units are before the beginning and which before the end of its stages.
+    pub ends: Vec<Ends>,
 }
 
 impl Steps {
@@ -96,7 +131,32 @@ impl Steps {
             number = before;
         }
         steps.reverse();
-        Self { steps }
+        Self { steps, ends: vec![Ends::default()] }
+    }
+
+    /// The same steps, with states told apart by where marked units lie, as far as they can lie so; `None` where these are too many.
+    ///
+    /// # Errors
+    /// `cx` says to stop.
+    pub fn marked(&self, marks: &Marks, open: &Open, cx: &SearchContext) -> Result<Option<Self>, Stopped> {
+        let mut before = vec![vec![Ends::default()]];
+        let mut steps = Vec::with_capacity(self.steps.len());
+        let (mut arcs, mut decided) = (0, 0);
+        for step in &self.steps {
+            let mark = step.unit.and_then(|u| marks.number(u));
+            decided |= mark.map_or(0, |mark| 1 << mark);
+            let (step, after) = step.told_apart(&before, mark, &open.as_far_as(decided));
+            arcs += step.arc_count();
+            if arcs > MOST_ARCS {
+                return Ok(None);
+            }
+            if cx.is_over_after(1 + step.arc_count() / ARCS_PER_STEP) {
+                return Err(Stopped);
+            }
+            steps.push(step);
+            before = after;
+        }
+        Ok(Some(Self { steps, ends: before.into_iter().flatten().collect() }))
     }
 }
 
@@ -111,6 +171,12 @@ const PINS: [usize; 4] = [2, 3, 4, 6];
 
 /// How wide a graph may be.
 const WIDTH: Width = Width { states: 1 << 16, arcs_into_one: usize::MAX, arcs: 1 << 20 };
+
+/// How many arcs there may be between states that are told apart by marks.
+const MOST_ARCS: usize = 1 << 24;
+
+/// Arcs told apart that count as a step of the run's turn.
+const ARCS_PER_STEP: usize = 8;
 
 /// Steps of the run's turn that it takes to find an arc.
 const STEPS_PER_ARC: usize = 8;

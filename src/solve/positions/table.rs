@@ -1,24 +1,42 @@
 //! The least load of a stage between given positions.
 
-use super::measure::{Measure, Window, width};
-use super::reach::{Block, Reach, shift};
+use super::marks::Ends;
+use super::measure::{Measure, Window};
+use super::reach::{Block, Reach, Span, shift};
 use super::steps::{Arc, Step, Steps};
 use crate::search::{SearchContext, Stopped};
 
-/// The least loads of stages that begin in one window and end in another.
+/// The windows in which the stages of each last state begin and end; `None` where there are none.
+pub type StateWindows = Vec<Option<[Window; 2]>>;
+
+/// The least loads of stages by where they begin and end, and by their last state.
 #[derive(Debug, Clone)]
 pub struct Table {
-    begin: Window,
-    end: Window,
-    /// By end, then begin. Infinity where there is no stage.
-    least: Vec<f64>,
+    last: Layer,
+}
+
+/// The loads of stages with one end.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// The position at which they end.
+    pub end: usize,
+    /// The position at which the first of them begins.
+    pub begin: usize,
+    /// Their least loads, by begin.
+    pub least: &'a [f64],
 }
 
 impl Table {
-    /// The least loads of the stages with this end that begin in a part of the window, by begin.
-    pub fn row(&self, end: usize, begin: &Window) -> &[f64] {
-        let first = (end - self.end.start()) * width(&self.begin) + begin.start() - self.begin.start();
-        &self.least[first..][..width(begin)]
+    /// The least loads of the stages in a last state that begin and end in parts of its windows, by end.
+    pub fn rows(&self, state: usize, [begin, end]: [&Window; 2]) -> impl DoubleEndedIterator<Item = Row<'_>> + use<'_> {
+        let block = &self.last.blocks[state];
+        let (begin, end) = (block.begin.meet(Span::of(begin)), block.end.meet(Span::of(end)));
+        let row = move |end: i64| {
+            let at = block.entry(begin.low, end).filter(|_| begin.len() > 0)?;
+            let least = &self.last.entries[at..at + begin.len()];
+            Some(Row { end: end as usize, begin: begin.low as usize, least })
+        };
+        (end.low..=end.high).filter_map(row)
     }
 }
 
@@ -34,59 +52,78 @@ pub struct Program<'a> {
 pub struct Effort {
     /// Sums of an entry and an arc.
     pub sums: usize,
+    /// The most bytes of two layers.
+    pub layers: usize,
+    /// Bytes of tables.
+    pub kept: usize,
+}
+
+impl Effort {
     /// The most bytes at a time.
-    pub bytes: usize,
+    pub fn bytes(&self) -> usize {
+        self.layers + self.kept
+    }
 }
 
 impl<'a> Program<'a> {
     /// The stages of at most `most` load.
     pub fn new(steps: &'a Steps, measure: &'a Measure, most: f64) -> Self {
-        Self { steps, measure, reach: Reach::new(steps, measure, most) }
+        Self { steps, measure, reach: Reach::new(steps, most) }
     }
 
-    /// What the table between two windows takes.
+    /// What stages in each last state have of the marked units.
+    pub fn ends(&self) -> &'a [Ends] {
+        &self.steps.ends
+    }
+
+    /// What the table within these windows takes.
     ///
     /// # Errors
     /// `cx` says to stop.
-    pub fn effort(&self, windows: [&Window; 2], cx: &SearchContext) -> Result<Effort, Stopped> {
+    pub fn effort(&self, windows: &StateWindows, cx: &SearchContext) -> Result<Effort, Stopped> {
         let mut effort = Effort::default();
-        for (at, step) in self.steps.steps.iter().enumerate() {
-            let blocks = self.reach.blocks(at + 1, windows);
-            effort.sums += step.states().zip(&blocks).map(|(arcs, block)| arcs.len() * block.area()).sum::<usize>();
-            effort.bytes = effort.bytes.max(BYTES * blocks.iter().map(Block::area).sum::<usize>());
-            if cx.is_over_after(1 + blocks.len() * SUMS_PER_STATE / SUMS_PER_STEP) {
-                return Err(Stopped);
-            }
+        let blocks = self.blocks(windows, cx)?;
+        for (step, blocks) in self.steps.steps.iter().zip(&blocks[1..]) {
+            effort.sums += step.states().zip(blocks).map(|(arcs, block)| arcs.len() * block.area()).sum::<usize>();
+            let entries = blocks.iter().map(Block::area).sum::<usize>();
+            effort.layers = effort.layers.max(BYTES * entries);
+            effort.kept = size_of::<f64>() * entries;
         }
         Ok(effort)
     }
 
-    /// The least loads of the stages that begin and end within two windows.
-    ///
-    /// # Errors
-    /// `cx` says to stop.
-    pub fn table(&self, windows: [&Window; 2], cx: &SearchContext) -> Result<Table, Stopped> {
-        let last = self.fill(windows, cx, &mut |_| {})?;
-        let [begin, end] = windows;
-        let columns = width(begin);
-        let mut least = vec![f64::INFINITY; columns * width(end)];
-        for (row, end) in least.chunks_exact_mut(columns).zip(end.clone()) {
-            for (entry, begin) in row.iter_mut().zip(begin.clone()) {
-                *entry = last.least(0, begin as i64, end as i64);
-            }
+    fn blocks(&self, windows: &StateWindows, cx: &SearchContext) -> Result<Vec<Vec<Block>>, Stopped> {
+        let arcs: usize = self.steps.steps.iter().map(Step::arc_count).sum();
+        if cx.is_over_after(1 + arcs * SUMS_PER_ARC / SUMS_PER_STEP) {
+            return Err(Stopped);
         }
-        Ok(Table { begin: begin.clone(), end: end.clone(), least })
+        Ok(self.reach.blocks(self.steps, self.measure, windows))
     }
 
-    /// Where each unit lies beside a stage of least load between two positions; `None` where there is no stage.
+    /// The least loads of the stages that begin and end within the windows of their last state.
     ///
     /// # Errors
     /// `cx` says to stop.
-    pub fn sides(&self, [begin, end]: [usize; 2], cx: &SearchContext) -> Result<Option<Vec<u8>>, Stopped> {
+    pub fn table(&self, windows: &StateWindows, cx: &SearchContext) -> Result<Table, Stopped> {
+        Ok(Table { last: self.fill(windows, cx, &mut |_| {})? })
+    }
+
+    /// Where each unit lies beside a stage of least load in a last state between two positions; `None` where there is no stage.
+    ///
+    /// # Errors
+    /// `cx` says to stop.
+    pub fn sides(
+        &self,
+        state: usize,
+        [begin, end]: [usize; 2],
+        cx: &SearchContext,
+    ) -> Result<Option<Vec<u8>>, Stopped> {
         let mut layers = vec![Layer::first()];
-        self.fill([&(begin..=begin), &(end..=end)], cx, &mut |layer| layers.push(layer.clone()))?;
+        let mut windows = vec![None; self.steps.ends.len()];
+        windows[state] = Some([begin..=begin, end..=end]);
+        self.fill(&windows, cx, &mut |layer| layers.push(layer.clone()))?;
         let mut sides = vec![0; self.measure.of.len()];
-        let (mut state, mut begin, mut end) = (0, begin as i64, end as i64);
+        let (mut state, mut begin, mut end) = (state, begin as i64, end as i64);
         for (at, step) in self.steps.steps.iter().enumerate().rev() {
             let least = layers[at + 1].least(state, begin, end);
             let source = |arc: &Arc| {
@@ -105,11 +142,12 @@ impl<'a> Program<'a> {
     }
 
     /// Fills one layer after another; `seen` sees each, and the last one is returned.
-    fn fill(&self, windows: [&Window; 2], cx: &SearchContext, seen: &mut dyn FnMut(&Layer)) -> Result<Layer, Stopped> {
+    fn fill(&self, windows: &StateWindows, cx: &SearchContext, seen: &mut dyn FnMut(&Layer)) -> Result<Layer, Stopped> {
         let (mut before, mut layer) = (Layer::first(), Layer::first());
-        for (at, step) in self.steps.steps.iter().enumerate() {
+        let blocks = self.blocks(windows, cx)?;
+        for (step, blocks) in self.steps.steps.iter().zip(blocks.into_iter().skip(1)) {
             std::mem::swap(&mut before, &mut layer);
-            layer.clear(self.reach.blocks(at + 1, windows));
+            layer.clear(blocks);
             let sums = self.lower_all(step, &before, &mut layer);
             seen(&layer);
             if cx.is_over_after(1 + (sums + SUMS_PER_STATE * layer.blocks.len()) / SUMS_PER_STEP) {
@@ -187,11 +225,18 @@ const BYTES: usize = 2 * size_of::<f64>();
 const SUMS_PER_STEP: usize = 128;
 const SUMS_PER_STATE: usize = 16;
 
+/// Sums that count as the search for the blocks of an arc.
+const SUMS_PER_ARC: usize = 8;
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
-    use super::super::steps::{EARLIER, INSIDE, leading_load};
+    use super::super::marks::{Marks, Open, Trace};
+    use super::super::sides::{EARLIER, INSIDE};
+    use super::super::steps::leading_load;
     use super::*;
     use crate::preprocess::{Reduced, Unordered};
     use crate::problem::{Problem, ProblemSpec, Scope};
@@ -250,6 +295,11 @@ mod tests {
         sets.filter(|set| units.order.edges().all(|(a, b)| set.contains(&a) || !set.contains(&b))).collect()
     }
 
+    /// The units of an ideal that are marked.
+    fn trace(ideal: &[usize], marks: &Marks) -> Trace {
+        ideal.iter().filter_map(|&u| marks.number(u)).fold(0, |trace, mark| trace | 1 << mark)
+    }
+
     proptest! {
         #[test]
         fn loads_are_the_least_of_all_pairs_of_ideals(
@@ -257,44 +307,59 @@ mod tests {
             cells in 1..40usize,
             (first, second) in ((0..30usize, 0..20usize), (0..30usize, 0..20usize)),
             most in prop_oneof![Just(1e30), (3..30u32).prop_map(f64::from)],
+            marked in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            known in 0..4usize,
         ) {
             let spec = ProblemSpec { scope: Scope::Acyclic, ..ProblemSpec::of(&instance) };
             let problem = Problem::new(&instance, spec).unwrap();
+            let cx = SearchContext::new();
             for kind in 0..Reduced::new(&problem).kinds.len() {
                 let small = Small::new(&problem, kind, cells);
-                let program = Program::new(&small.steps, &small.measure, most);
                 let total = small.measure.total;
                 let window = |(start, more): (usize, usize)| start.min(total)..=(start + more).min(total);
-                let windows = [&window(first), &window(second)];
-                let cx = SearchContext::new();
-                let table = program.table(windows, &cx).unwrap();
+                let windows = [window(first), window(second)];
                 let ideals = ideals(&small.units);
+                let mut marks = Marks::default();
+                marks.extend(marked.iter().map(|index| index.index(small.measure.of.len())));
                 let stages: Vec<_> = ideals.iter().flat_map(|from| ideals.iter().map(move |to| (from, to)))
                     .filter(|(from, to)| from.iter().all(|u| to.contains(u)))
                     .map(|(from, to)| {
                         let set: Vec<usize> = to.iter().copied().filter(|u| !from.contains(u)).collect();
-                        ([small.measure.position(from), small.measure.position(to)], small.load(kind, &set))
+                        let positions = [small.measure.position(from), small.measure.position(to)];
+                        (positions, Ends([trace(from, &marks), trace(to, &marks)]), small.load(kind, &set))
                     })
                     .collect();
-                for begin in windows[0].clone() {
-                    for end in windows[1].clone() {
-                        let loads = stages.iter().filter(|(ends, _)| *ends == [begin, end]).filter_map(|(_, load)| *load);
-                        let exact = loads.fold(f64::INFINITY, f64::min);
-                        let found = table.row(end, &(begin..=begin))[0];
-                        // What is above the most load need not be found.
-                        let is_same = found == exact || (found - exact).abs() <= 1e-9 * exact;
-                        prop_assert!(is_same || exact > most && found >= exact, "{found} for {exact} at {begin}, {end}");
-                        if found <= most {
-                            let sides = program.sides([begin, end], &cx).unwrap().expect("there is a stage");
-                            let those = |side: &[u8]| {
-                                (0..sides.len()).filter(|&u| side.contains(&sides[u])).collect::<Vec<usize>>()
-                            };
-                            let load = small.load(kind, &those(&[INSIDE])).unwrap();
-                            prop_assert!((load - found).abs() <= 1e-9 * found, "{sides:?}: {load}, not {found}");
-                            let ends = [those(&[EARLIER]), those(&[EARLIER, INSIDE])];
-                            prop_assert_eq!(ends.clone().map(|ideal| small.measure.position(&ideal)), [begin, end]);
-                            prop_assert!(ends.iter().all(|ideal| ideals.contains(ideal)));
-                        }
+                // What is known of the first marks is what stages within the windows and the load have of them.
+                let is_within = |ends: &[usize; 2]| ends.iter().zip(&windows).all(|(end, window)| window.contains(end));
+                let is_open = |(ends, _, load): &&([usize; 2], Ends, Option<f64>)| {
+                    is_within(ends) && load.is_some_and(|load| load <= most)
+                };
+                let open = Open::new(((1 << known) - 1) & marks.all(), stages.iter().filter(is_open).map(|stage| stage.1));
+                let steps = small.steps.marked(&marks, &open, &cx).unwrap().unwrap();
+                let program = Program::new(&steps, &small.measure, most);
+                let table = program.table(&vec![Some(windows.clone()); steps.ends.len()], &cx).unwrap();
+                let pairs = windows[0].clone().flat_map(|begin| windows[1].clone().map(move |end| [begin, end]));
+                let all: BTreeSet<Ends> = stages.iter().map(|stage| stage.1).collect();
+                for (ends, at) in pairs.flat_map(|at| all.iter().map(move |&ends| (ends, at))) {
+                    let loads = stages.iter().filter(|stage| (stage.0, stage.1) == (at, ends)).filter_map(|stage| stage.2);
+                    let exact = loads.fold(f64::INFINITY, f64::min);
+                    let state = steps.ends.iter().position(|&known| known == ends);
+                    let row = state.and_then(|state| table.rows(state, [&(at[0]..=at[0]), &(at[1]..=at[1])]).next());
+                    let found = row.map_or(f64::INFINITY, |row| row.least[0]);
+                    // What is above the most load need not be found.
+                    let is_same = found == exact || (found - exact).abs() <= 1e-9 * exact;
+                    prop_assert!(is_same || exact > most && found >= exact, "{found} for {exact} at {at:?}, {ends:?}");
+                    if found <= most {
+                        let sides = program.sides(state.unwrap(), at, &cx).unwrap().expect("there is a stage");
+                        let those = |side: &[u8]| {
+                            (0..sides.len()).filter(|&u| side.contains(&sides[u])).collect::<Vec<usize>>()
+                        };
+                        let load = small.load(kind, &those(&[INSIDE])).unwrap();
+                        prop_assert!((load - found).abs() <= 1e-9 * found, "{sides:?}: {load}, not {found}");
+                        let both = [those(&[EARLIER]), those(&[EARLIER, INSIDE])];
+                        prop_assert_eq!(both.clone().map(|ideal| small.measure.position(&ideal)), at);
+                        prop_assert_eq!(Ends(both.clone().map(|ideal| trace(&ideal, &marks))), ends);
+                        prop_assert!(both.iter().all(|ideal| ideals.contains(ideal)));
                     }
                 }
             }
