@@ -147,7 +147,7 @@ impl Steps {
             decided |= mark.map_or(0, |mark| 1 << mark);
             let (step, after) = step.told_apart(&before, mark, &open.as_far_as(decided));
             arcs += step.arc_count();
-            if arcs > MOST_ARCS {
+            if arcs > MOST_ARCS || !cx.admits(arcs * BYTES_PER_ARC) {
                 return Ok(None);
             }
             if cx.is_over_after(1 + step.arc_count() / ARCS_PER_STEP) {
@@ -174,6 +174,9 @@ const WIDTH: Width = Width { states: 1 << 16, arcs_into_one: usize::MAX, arcs: 1
 
 /// How many arcs there may be between states that are told apart by marks.
 const MOST_ARCS: usize = 1 << 24;
+
+/// Bytes of an arc told apart, with its part of the states and their blocks.
+const BYTES_PER_ARC: usize = 2 * size_of::<Arc>();
 
 /// Arcs told apart that count as a step of the run's turn.
 const ARCS_PER_STEP: usize = 8;
