@@ -52,7 +52,8 @@ proptest! {
     }
 }
 
-/// Layers of up to four nodes, each of which reads some of the layer before; times are few whole numbers, so that many ideals have the same work.
+/// Layers of up to four nodes, each of which reads some of the layer before; times are few whole numbers, so that many ideals have the
+/// same work.
 fn graphs() -> impl Strategy<Value = (Instance, usize)> {
     let node = (1..5u32, 0..4u32, prop::collection::vec(any::<bool>(), 4));
     let layers = prop::collection::vec(prop::collection::vec(node, 1..5), 2..8);

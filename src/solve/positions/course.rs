@@ -38,16 +38,15 @@ impl Course {
     /// Decides on the next look, given what the last one showed and the units at which its best chain does not fit; `false` where nothing
     /// is left to tell apart.
     ///
-    /// Cells get smaller while units have few of them, and while that helps. Where it does not, cells are as they were before, and more units are marked, until that has
-    /// not helped for a while.
+    /// Cells get smaller while units have few of them, and while that helps. Where it does not, cells are as they were before, and more
+    /// units are marked, until that has not helped for a while.
     pub fn goes_on(&mut self, bound: f64, windows: Windows, next: Vec<usize>) -> bool {
         let least_cut = match self.in_vain {
-            Some(_) => LEAST_CUT_BY_MARKS,
-            None if self.cells < MANY_CELLS * self.units => LEAST_CUT_BY_CELLS,
-            None => f64::INFINITY,
+            Some(_) => Some(LEAST_CUT_BY_MARKS),
+            None => (self.cells < MANY_CELLS * self.units).then_some(LEAST_CUT_BY_CELLS),
         };
-        let cut = windows.size() <= self.windows.size() * (1.0 - least_cut);
-        let helped = cut || bound >= self.bound * (1.0 + LEAST_RISE);
+        let is_cut = least_cut.is_some_and(|least| windows.size() <= self.windows.size() * (1.0 - least));
+        let helped = is_cut || bound >= self.bound * (1.0 + LEAST_RISE);
         (self.windows, self.bound, self.next) = (windows, self.bound.max(bound), next);
         match self.in_vain {
             None if helped || self.cells < FEW_CELLS * self.units => self.refine(),

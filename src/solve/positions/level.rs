@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::marks::{Ends, Trace};
 use super::measure::{Measure, Window, width};
 use super::table::{Effort, Program, Row, StateWindows, Table};
-use super::windows::{Hop, Range, Windows, hops, meet};
+use super::windows::{Hop, Range, Windows, meet};
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::Setting;
 
@@ -91,7 +91,7 @@ pub struct Level<'a> {
     marked: Trace,
     /// No chain of larger loads counts.
     target: f64,
-    hops: Vec<Hop>,
+    hops: &'a [Hop],
     windows: &'a Windows,
     /// Those of each hop.
     stages: Vec<Vec<Stages>>,
@@ -102,16 +102,16 @@ pub struct Level<'a> {
 impl<'a> Level<'a> {
     /// The chains within a target whose stages lie within these windows and whose ideals within those of their uses.
     pub fn new(
-        setting: &Setting,
+        (setting, hops): (&Setting, &'a [Hop]),
         measure: &'a Measure,
         (programs, marked): (&'a [Program<'a>], Trace),
         (windows, uses): (&'a Windows, &[Option<Range>]),
         target: f64,
     ) -> Self {
         let programs = setting.stages.iter().map(|stage| &programs[stage.kind]).collect();
-        let (hops, stages, places) = (hops(setting), Vec::new(), Vec::new());
+        let (stages, places) = (Vec::new(), Vec::new());
         let mut level = Self { measure, programs, marked, target, hops, windows, stages, places };
-        let found: Vec<_> = (0..level.hops.len()).map(|hop| level.find_stages(hop, uses)).collect();
+        let found: Vec<_> = (0..hops.len()).map(|hop| level.find_stages(hop, uses)).collect();
         let mut window_of: BTreeMap<(usize, Trace), Window> = BTreeMap::new();
         for (place, window) in found.iter().flatten().flat_map(|stages| stages.places.iter().zip(&stages.windows)) {
             let known = window_of.entry(*place).or_insert_with(|| window.clone());
@@ -286,12 +286,9 @@ impl<'a> Level<'a> {
                 });
             let ends = self.programs[self.hops[hop].stage].ends()[stages.state];
             let hull = windows.reduce(|[a, b], [c, d]| [join(&a, &c), join(&b, &d)]);
-            let known = self.windows.of(hop, ends);
-            if let (Some(hull), Some([begin, end])) = (hull, known)
-                && let [begins, ends_at] = hull.map(|window| self.measure.work(&window))
-                && let (Some(begin), Some(end)) = (meet(begins, begin), meet(ends_at, end))
-            {
-                open.add(hop, ends, [begin, end]);
+            let ranges = hull.map(|hull| hull.map(|window| self.measure.work(&window)));
+            if let Some(ranges) = ranges.and_then(|ranges| self.windows.meet(hop, ends, ranges)) {
+                open.add(hop, ends, ranges);
             }
         }
         open

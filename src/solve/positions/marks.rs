@@ -22,9 +22,8 @@ impl Ends {
         Self(self.0.map(|trace| trace & marked))
     }
 
-    /// With one more marked unit, if it is one, that lies on this side.
-    pub fn with(self, mark: Option<usize>, side: u8) -> Self {
-        let bit = mark.map_or(0, |mark| 1 << mark);
+    /// With one more unit, of this bit, that lies on this side.
+    pub fn with(self, bit: Trace, side: u8) -> Self {
         let [begin, end] = self.0;
         match side {
             EARLIER => Self([begin | bit, end | bit]),
@@ -65,9 +64,9 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The number of a unit's mark.
-    pub fn number(&self, unit: usize) -> Option<usize> {
-        self.units.iter().position(|&marked| marked == unit)
+    /// The bit of a unit in a trace, none where it is not marked.
+    pub fn bit(&self, unit: usize) -> Trace {
+        self.units.iter().position(|&marked| marked == unit).map_or(0, |mark| 1 << mark)
     }
 
     /// How many there are.
@@ -89,7 +88,7 @@ impl Marks {
     pub fn extend(&mut self, units: impl IntoIterator<Item = usize>) -> usize {
         let before = self.units.len();
         for unit in units {
-            if self.units.len() < Trace::BITS as usize && self.number(unit).is_none() {
+            if self.units.len() < Trace::BITS as usize && !self.units.contains(&unit) {
                 self.units.push(unit);
             }
         }

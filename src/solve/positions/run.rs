@@ -1,5 +1,7 @@
 //! A run: look after look at all chains, each of which tells more ideals apart.
 
+use std::borrow::Cow;
+
 use super::course::Course;
 use super::level::{Level, Link, Shown};
 use super::marks::between;
@@ -7,7 +9,7 @@ use super::measure::Measure;
 use super::sides::{EARLIER, INSIDE};
 use super::steps::Steps;
 use super::table::Program;
-use super::windows::{Windows, by_work, hops};
+use super::windows::{Hop, Windows, by_work, hops};
 use crate::bound::Shares;
 use crate::preprocess::Unordered;
 use crate::search::{Race, SearchContext, Stats, Stopped};
@@ -17,6 +19,7 @@ use crate::solve::dp::{Incumbent, Setting, linearized};
 /// What a run looks at.
 pub struct Frame<'a> {
     setting: &'a Setting<'a>,
+    hops: Vec<Hop>,
     /// The steps to the stages of each kind of device.
     steps: Vec<Steps>,
     /// The least load of each unit on each kind of device, by the same piece of it.
@@ -34,7 +37,7 @@ impl<'a> Frame<'a> {
         let shares = Shares::new(setting.reduced);
         let work: Vec<f64> = (0..shares.unit_count()).map(|u| shares.least(u).unwrap_or_default()).collect();
         let has_work = work.iter().sum::<f64>().is_normal();
-        has_work.then_some(Self { setting, steps, shares, work })
+        has_work.then_some(Self { setting, hops: hops(setting), steps, shares, work })
     }
 
     /// The most work that a stage of each kind can hold within a load.
@@ -49,7 +52,7 @@ impl<'a> Frame<'a> {
 
     /// Raises the bound and looks for splits, until the best chain is one of ideals, or to tell more apart takes too much.
     pub fn run(&self, race: &mut Race<Incumbent, BoundSource>, stats: &mut Stats) {
-        let mut course = Course::new(self.work.len(), Windows::any(hops(self.setting).len(), self.work.iter().sum()));
+        let mut course = Course::new(self.work.len(), Windows::any(self.hops.len(), self.work.iter().sum()));
         while !race.is_done() {
             let look = match self.look(&course, race) {
                 Ok(look) => look,
@@ -75,9 +78,10 @@ impl<'a> Frame<'a> {
         let measure = Measure::new(&self.work, &self.steps[0], course.cells);
         let marked = self.marked(course, race.cx)?;
         let programs: Vec<_> = marked.iter().map(|steps| Program::new(steps, &measure, target)).collect();
-        let uses = by_work(self.setting, self.work.iter().sum(), &self.most_work(target));
+        let uses =
+            by_work(&self.hops, self.setting.consumption.count(), self.work.iter().sum(), &self.most_work(target));
         let (stages, windows) = ((&programs[..], course.marks.all()), (&course.windows, &uses[..]));
-        let level = Level::new(self.setting, &measure, stages, windows, target);
+        let level = Level::new((self.setting, &self.hops), &measure, stages, windows, target);
         let effort = level.effort(race.cx)?;
         if effort.sums > MOST_SUMS || effort.bytes() > MOST_BYTES || !race.cx.admits(effort.bytes()) {
             return Err(Ended::TooMuch);
@@ -90,10 +94,12 @@ impl<'a> Frame<'a> {
     }
 
     /// The steps to the stages of each kind, told apart by where the marked units lie.
-    fn marked(&self, course: &Course, cx: &SearchContext) -> Result<Vec<Steps>, Ended> {
-        let hops = hops(self.setting);
+    fn marked(&self, course: &Course, cx: &SearchContext) -> Result<Cow<'_, [Steps]>, Ended> {
+        if course.marks.count() == 0 {
+            return Ok(Cow::Borrowed(&self.steps));
+        }
         let of_kind = |(kind, steps): (usize, &Steps)| {
-            let is_of_kind = |hop: usize| self.setting.stages[hops[hop].stage].kind == kind;
+            let is_of_kind = |hop: usize| self.setting.stages[self.hops[hop].stage].kind == kind;
             steps.marked(&course.marks, &course.windows.open(is_of_kind), cx)?.ok_or(Ended::TooMuch)
         };
         self.steps.iter().enumerate().map(of_kind).collect()

@@ -1,6 +1,6 @@
 //! The sets that a stage can be, unit by unit: each unit lies in an earlier stage, in this one, or in a later one.
 
-use super::marks::{Ends, Marks, Open};
+use super::marks::{Ends, Marks, Open, Trace};
 use crate::bound::leading_piece;
 use crate::preprocess::{Reduced, Unordered};
 use crate::search::{SearchContext, Stopped};
@@ -51,22 +51,24 @@ impl Step {
 }
 
 impl Step {
-    /// The step between states told apart by where marked units lie, given the ends in each state before it; and those after it.
-    fn told_apart(&self, before: &[Vec<Ends>], mark: Option<usize>, open: &Open) -> (Self, Vec<Vec<Ends>>) {
+    /// The step between states told apart by where marked units lie, given the ends in each state before it and, where its unit
+    /// is marked, the unit's bit and what stages can have of the marked units so far; and the ends in each state after it.
+    fn told_apart(&self, before: &[Vec<Ends>], mark: Option<(Trace, Open)>) -> (Self, Vec<Vec<Ends>>) {
         let mut first = vec![0];
         first.extend(before.iter().scan(0, |sum, ends| {
             *sum += ends.len() as u32;
             Some(*sum)
         }));
+        let bit = mark.as_ref().map_or(0, |(bit, _)| *bit);
         let (mut arcs, mut begins, mut after) = (Vec::new(), vec![0], Vec::with_capacity(self.state_count()));
         for into in self.states() {
             let through = |arc: &Arc| {
                 let arc = *arc;
                 let sources = before[arc.from as usize].iter().zip(first[arc.from as usize]..);
-                sources.map(move |(ends, from)| (ends.with(mark, arc.side), Arc { from, ..arc }))
+                sources.map(move |(ends, from)| (ends.with(bit, arc.side), Arc { from, ..arc }))
             };
             let mut through: Vec<(Ends, Arc)> = into.iter().flat_map(through).collect();
-            if mark.is_some() {
+            if let Some((_, open)) = &mark {
                 through.retain(|(ends, _)| open.contains(*ends));
             }
             through.sort_by_key(|(ends, _)| *ends);
@@ -143,9 +145,10 @@ impl Steps {
         let mut steps = Vec::with_capacity(self.steps.len());
         let (mut arcs, mut decided) = (0, 0);
         for step in &self.steps {
-            let mark = step.unit.and_then(|u| marks.number(u));
-            decided |= mark.map_or(0, |mark| 1 << mark);
-            let (step, after) = step.told_apart(&before, mark, &open.as_far_as(decided));
+            let bit = step.unit.map_or(0, |u| marks.bit(u));
+            decided |= bit;
+            let mark = (bit != 0).then(|| (bit, open.as_far_as(decided)));
+            let (step, after) = step.told_apart(&before, mark);
             arcs += step.arc_count();
             if arcs > MOST_ARCS || !cx.admits(arcs * BYTES_PER_ARC) {
                 return Ok(None);

@@ -297,7 +297,7 @@ mod tests {
 
     /// The units of an ideal that are marked.
     fn trace(ideal: &[usize], marks: &Marks) -> Trace {
-        ideal.iter().filter_map(|&u| marks.number(u)).fold(0, |trace, mark| trace | 1 << mark)
+        ideal.iter().fold(0, |trace, &u| trace | marks.bit(u))
     }
 
     proptest! {

@@ -31,9 +31,8 @@ pub fn hops(setting: &Setting) -> Vec<Hop> {
 
 /// The work of the ideals at each use, `None` where there are none: what follows from the most work that a stage of each kind can hold,
 /// of so much in all.
-pub fn by_work(setting: &Setting, total: f64, most: &[f64]) -> Vec<Option<Range>> {
-    let (mut done, mut left) = (vec![0.0f64; setting.consumption.count()], vec![0.0f64; setting.consumption.count()]);
-    let hops = hops(setting);
+pub fn by_work(hops: &[Hop], uses: usize, total: f64, most: &[f64]) -> Vec<Option<Range>> {
+    let (mut done, mut left) = (vec![0.0f64; uses], vec![0.0f64; uses]);
     hops.iter().for_each(|hop| done[hop.to] = done[hop.to].max(done[hop.from] + most[hop.stage]));
     hops.iter().rev().for_each(|hop| left[hop.from] = left[hop.from].max(left[hop.to] + most[hop.stage]));
     let window = |(done, left): (&f64, &f64)| {
@@ -71,6 +70,12 @@ impl Windows {
     pub fn open(&self, is_one: impl Fn(usize) -> bool) -> Open {
         let of_hops = self.of_hops.iter().enumerate().filter(|(hop, _)| is_one(*hop));
         Open::new(self.marked, of_hops.flat_map(|(_, ends)| ends.keys().copied()))
+    }
+
+    /// What of these is within those of a hop's stages with these ends.
+    pub fn meet(&self, hop: usize, ends: Ends, [begin, end]: [Range; 2]) -> Option<[Range; 2]> {
+        let [begins, ends] = self.of(hop, ends)?;
+        Some([meet(begin, begins)?, meet(end, ends)?])
     }
 
     /// Adds those of a hop's stages with these ends.
