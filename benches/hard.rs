@@ -209,7 +209,7 @@ const WHAT_REMAINS: &str = "\
   along a line, but fractions of sets of much and of little memory average out, and only a tree tells them apart. On graphs of
   several hundred nodes over few devices that has hundreds of leaves, of half a second each.
 - *Latency of wide graphs*: flows bound the latency where all ideals and all subgraphs after them can be listed. The cells of
-  NASNet have too many, and the longest path, which knows no memory, is all that is left; the split is the best within windows.
+  NASNet have too many; fractions of blocks bound it there, which may end earlier than any split, and no branches are tried.
   InceptionV3 is proven without the classifier on its side, which no list holds beside the rest; that is what its gap is.";
 
 impl Solved {

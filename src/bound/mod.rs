@@ -23,6 +23,7 @@ mod work;
 
 pub use best::best;
 pub use cuts::{Holder, LoadCuts};
+pub use flow::{Network, UNBOUNDED};
 pub use forcing::refutes;
 pub use heaviest::heaviest;
 pub use shares::{Shares, leading_piece};

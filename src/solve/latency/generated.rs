@@ -3,7 +3,7 @@
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::instance::{Edge, Instance, Node, Platform};
+use crate::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use crate::problem::{Objective, Problem, ProblemSpec};
 use crate::solve::brute_force::BruteForce;
 use crate::solve::{SearchContext, Solver};
@@ -54,6 +54,28 @@ fn problem(seed: u64) -> Option<Problem> {
     let instance = Instance { platform, nodes, edges, ..Instance::default() };
     let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
     Problem::new(&instance, spec).ok()
+}
+
+/// A graph of many ideals, with transfers, up to two classes of accelerators, and little memory.
+pub(super) fn wide(rng: &mut SmallRng, count: u64) -> Problem {
+    let classes = if rng.random_bool(0.3) { 2 } else { 1 };
+    let mut node = |id| Node {
+        accelerator_times: (0..classes).map(|_| rng.random_bool(0.9).then(|| rng.random_range(0..6) as f64)).collect(),
+        cpu_time: Some(rng.random_range(0..30) as f64),
+        memory: rng.random_range(0..4) as f64,
+        transfer_time: rng.random_range(0..4) as f64,
+        ..Node::new(id)
+    };
+    let nodes = (0..count).map(&mut node).collect();
+    let pairs = (0..count).flat_map(|target| (target.saturating_sub(4)..target).map(move |source| (source, target)));
+    let edges = pairs.filter(|_| rng.random_bool(0.4)).map(|(source, target)| Edge { source, target }).collect();
+    let mut platform = Platform::uniform(2, rng.random_bool(0.7).then(|| rng.random_range(2..14) as f64), 1);
+    if classes == 2 {
+        platform.accelerators.push(AcceleratorClass { count: 1, ..platform.accelerators[0].clone() });
+    }
+    let instance = Instance { platform, nodes, edges, ..Instance::default() };
+    let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
+    Problem::new(&instance, spec).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// A node that takes less than `most` on the CPU.

@@ -1,10 +1,10 @@
 //! Splits of a model without side heads, with these again.
 
 use super::model::Model;
+use super::trace::evaluated;
 use crate::graph::order_graph::Groups;
 use crate::graph::{NodeId, topological};
-use crate::problem::{DeviceAssignment, DeviceKind, Solution, fits};
-use crate::solve::objective::{Held, all_fit, objective};
+use crate::problem::{DeviceKind, Solution, fits};
 
 /// Splits of `model` that put the nodes which `relaxed` lacks on a CPU, or to what feeds them as far as there is room: those
 /// that are valid, each with its latency.
@@ -17,9 +17,9 @@ pub(super) fn add(model: &Model, relaxed: &Model, split: &Solution) -> Vec<Solut
     for (d, device) in accelerators.iter().enumerate() {
         device.nodes.iter().for_each(|id| place[index[id]] = d);
     }
-    let on_cpus = evaluated(model, &kinds, &place);
+    let on_cpus = evaluated(problem, &kinds, &place);
     join(model, relaxed, &kinds, &mut place);
-    [on_cpus, evaluated(model, &kinds, &place)].into_iter().flatten().collect()
+    [on_cpus, evaluated(problem, &kinds, &place)].into_iter().flatten().collect()
 }
 
 /// Gives each node that `relaxed` lacks the place of its colour, else that of a node that feeds it, where there is room.
@@ -44,21 +44,4 @@ fn join(model: &Model, relaxed: &Model, kinds: &[DeviceKind], place: &mut [usize
         placed[v] = true;
         held[place[v]] += bytes(v, kinds[place[v]]).unwrap_or(0.0);
     }
-}
-
-/// The split with each node at its place, and its latency; `None` where it is none.
-fn evaluated(model: &Model, kinds: &[DeviceKind], place: &[usize]) -> Option<Solution> {
-    let problem = model.problem;
-    let mut nodes = vec![Vec::new(); kinds.len()];
-    place.iter().enumerate().for_each(|(v, &d)| nodes[d].push(v));
-    let held: Vec<Held> = kinds.iter().zip(&nodes).map(|(&kind, nodes)| Held::new(kind, vec![nodes.clone()])).collect();
-    let is_whole = |group: &Vec<NodeId>| group.iter().all(|&v| place[v] == place[group[0]]);
-    let devices = kinds.iter().zip(&nodes).filter(|(_, nodes)| !nodes.is_empty());
-    let assignment = |(&kind, nodes): (&DeviceKind, &Vec<NodeId>)| {
-        DeviceAssignment::new(kind, nodes.iter().map(|&v| problem.ids[v]).collect())
-    };
-    let split = Solution { devices: devices.map(assignment).collect(), objective: Some(objective(problem, &held)?) };
-    let has_cpu = problem.spec.platform.cpus > 0 || nodes[kinds.len() - 1].is_empty();
-    let is_valid = has_cpu && all_fit(problem, &held) && Groups::new(&problem.color_class).members.iter().all(is_whole);
-    is_valid.then_some(split)
 }

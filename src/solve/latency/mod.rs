@@ -2,6 +2,7 @@
 
 mod cheapest;
 mod completions;
+mod configurations;
 mod counts;
 mod crossing;
 mod flow;
@@ -18,7 +19,6 @@ mod run;
 mod search;
 mod subgraphs;
 mod table;
-mod tails;
 mod trace;
 mod units;
 mod views;

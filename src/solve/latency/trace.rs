@@ -4,7 +4,10 @@ use super::labels::Used;
 use super::lattice::Lattice;
 use super::model::Model;
 use crate::cost::{Terms, max_of_pieces};
+use crate::graph::NodeId;
+use crate::graph::order_graph::Groups;
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
+use crate::solve::objective::{Held, all_fit, objective};
 
 /// What one device runs at once: a subgraph of an accelerator, or a unit on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,30 @@ pub(super) fn solution(model: &Model, blocks: &[Block]) -> Solution {
         devices.push(assignment(problem, DeviceKind::Cpu, &rest));
     }
     Solution { devices, objective: Some(latency(model, blocks)) }
+}
+
+/// The split whose accelerators run these nodes, each with its class in the model, and a CPU the rest; `None` where it is none.
+pub(super) fn of_nodes(model: &Model, blocks: &[(usize, Vec<NodeId>)]) -> Option<Solution> {
+    let mut place = vec![blocks.len(); model.problem.node_count()];
+    for (d, (_, nodes)) in blocks.iter().enumerate() {
+        nodes.iter().for_each(|&v| place[v] = d);
+    }
+    let kinds = blocks.iter().map(|&(class, _)| model.classes[class].kind).chain([DeviceKind::Cpu]);
+    evaluated(model.problem, &kinds.collect::<Vec<_>>(), &place)
+}
+
+/// The split with each node at its place, and its latency; `None` where it is none.
+pub(super) fn evaluated(problem: &Problem, kinds: &[DeviceKind], place: &[usize]) -> Option<Solution> {
+    let mut nodes = vec![Vec::new(); kinds.len()];
+    place.iter().enumerate().for_each(|(v, &d)| nodes[d].push(v));
+    let held: Vec<Held> = kinds.iter().zip(&nodes).map(|(&kind, nodes)| Held::new(kind, vec![nodes.clone()])).collect();
+    let is_whole = |group: &Vec<NodeId>| group.iter().all(|&v| place[v] == place[group[0]]);
+    let devices = kinds.iter().zip(&nodes).filter(|(_, nodes)| !nodes.is_empty());
+    let devices = devices.map(|(&kind, nodes)| assignment(problem, kind, nodes)).collect();
+    let split = Solution { devices, objective: Some(objective(problem, &held)?) };
+    let has_cpu = problem.spec.platform.cpus > 0 || nodes[kinds.len() - 1].is_empty();
+    let is_valid = has_cpu && all_fit(problem, &held) && Groups::new(&problem.color_class).members.iter().all(is_whole);
+    is_valid.then_some(split)
 }
 
 /// The blocks that run everything on one CPU, where it can.
