@@ -1,18 +1,18 @@
 //! The course of a run: flows that bound all splits and tell which moves are of use, and passes over what is left.
 
-use super::configurations::{Configurations, Found, Items, NodeBlock};
+use super::configurations::{Configurations, Found, Items};
 use super::flow::{Along, Paths};
 use super::heads;
 use super::lattice::Lattice;
 use super::model::Model;
 use super::moves::Moves;
 use super::search::{Guide, Pass};
-use super::trace::{self, Block};
+use super::trace::{self, Block, NodeBlock};
 use super::watch::Watch;
 use super::weighted::Weighted;
-use crate::problem::{DeviceAssignment, Problem, Solution, fits};
+use crate::problem::{Problem, Solution, fits};
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
-use crate::solve::objective::{all_fit, held};
+use crate::solve::objective::{Held, all_fit, held};
 use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 
 /// Labels kept of each state by the first pass, and how many times more by each pass after.
@@ -164,13 +164,12 @@ impl<'a> State<'a> {
 
     /// What the accelerators of the best split run.
     fn node_blocks(&self) -> Vec<NodeBlock> {
-        let index = self.model.problem.index_of_ids();
-        let devices = self.race.solution().into_iter().flat_map(|split| &split.devices);
-        let block = |device: &DeviceAssignment| {
+        let devices = self.race.solution().and_then(|split| held(self.model.problem, split));
+        let block = |device: Held| {
             let class = self.model.classes.iter().position(|class| class.kind == device.kind)?;
-            Some((class, device.nodes.iter().map(|id| index[id]).collect()))
+            Some((class, device.subgraphs.concat()))
         };
-        devices.filter_map(block).collect()
+        devices.into_iter().flatten().filter_map(block).collect()
     }
 
     /// Searches within a window of a topological order; whether it has few enough ideals and moves.

@@ -18,6 +18,9 @@ pub(super) struct Block {
     pub units: Vec<usize>,
 }
 
+/// The nodes that an accelerator runs, with its class in the model.
+pub(super) type NodeBlock = (usize, Vec<NodeId>);
+
 /// The blocks between the ideals of a path, which ascend, each with the accelerators used before it or after it.
 pub(super) fn blocks(model: &Model, lattice: &Lattice, path: &[(usize, Used)]) -> Vec<Block> {
     let block = |pair: &[(usize, Used)]| {
@@ -48,8 +51,8 @@ pub(super) fn solution(model: &Model, blocks: &[Block]) -> Solution {
     Solution { devices, objective: Some(latency(model, blocks)) }
 }
 
-/// The split whose accelerators run these nodes, each with its class in the model, and a CPU the rest; `None` where it is none.
-pub(super) fn of_nodes(model: &Model, blocks: &[(usize, Vec<NodeId>)]) -> Option<Solution> {
+/// The split whose accelerators run these blocks, and a CPU the rest; `None` where it is none.
+pub(super) fn of_nodes(model: &Model, blocks: &[NodeBlock]) -> Option<Solution> {
     let mut place = vec![blocks.len(); model.problem.node_count()];
     for (d, (_, nodes)) in blocks.iter().enumerate() {
         nodes.iter().for_each(|&v| place[v] = d);

@@ -4,11 +4,25 @@ use super::{Graph, NodeId, NodeSet, topological};
 
 /// For every node the set of nodes reachable from it, itself included. O(n·m/64) time, n²/8 bytes.
 pub fn descendants(graph: &Graph) -> Vec<NodeSet> {
+    gathered(graph, topological::smallest_first(graph).into_iter().rev(), |v| graph.successors(v))
+}
+
+/// For every node the set of nodes that reach it, itself included. O(n·m/64) time, n²/8 bytes.
+pub fn ancestors(graph: &Graph) -> Vec<NodeSet> {
+    gathered(graph, topological::smallest_first(graph).into_iter(), |v| graph.predecessors(v))
+}
+
+/// For every node itself and the sets of its neighbours, which come before it in the order.
+fn gathered<'a>(
+    graph: &Graph,
+    order: impl Iterator<Item = NodeId>,
+    neighbours: impl Fn(NodeId) -> &'a [u32],
+) -> Vec<NodeSet> {
     let n = graph.node_count();
     let mut sets: Vec<NodeSet> = (0..n).map(|v| NodeSet::from_nodes(n, [v])).collect();
-    for &u in topological::smallest_first(graph).iter().rev() {
+    for u in order {
         let mut own = std::mem::replace(&mut sets[u], NodeSet::new(0));
-        for &v in graph.successors(u) {
+        for &v in neighbours(u) {
             own.union_with(&sets[v as usize]);
         }
         sets[u] = own;
@@ -55,5 +69,6 @@ mod tests {
         assert_eq!(escaping_path(&graph, &set), Some(vec![0, 1, 2, 3]));
         assert_eq!(escaping_path(&graph, &NodeSet::from_nodes(5, [0, 1, 4])), None);
         assert_eq!(descendants(&graph)[1].iter().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(ancestors(&graph)[2].iter().collect::<Vec<_>>(), [0, 1, 2]);
     }
 }

@@ -1,21 +1,21 @@
-//! From fractions to splits: diving (Sadykov et al. 2019), and windows of blocks that are decided anew.
+//! From fractions to splits: blocks are decided one by one (diving, Sadykov et al. 2019).
 
+use super::super::trace::NodeBlock;
 use super::generation::{Generation, QUICK_EFFORT};
 use super::items::Items;
 use super::master::weights;
 use super::prices::Column;
-use crate::graph::{NodeId, NodeSet, paths, topological};
+use crate::graph::{NodeSet, paths, topological};
 use crate::search::SearchContext;
 
 /// Rounds of a dive after each decision.
 const ROUNDS: usize = 12;
 
-/// The blocks decided so far: what is left of the problem, and each block's class and nodes.
+/// The blocks decided so far, and what is left of the problem.
 #[derive(Clone)]
 pub struct Decided {
     pub items: Items,
-    /// Each with its class and its nodes.
-    pub blocks: Vec<(usize, Vec<NodeId>)>,
+    pub blocks: Vec<NodeBlock>,
 }
 
 impl Decided {
@@ -34,13 +34,14 @@ impl Decided {
     /// The same with one more block, and the columns that are still possible.
     pub fn decide(&self, block: &Column, columns: &[Column]) -> Option<(Self, Vec<Column>)> {
         let (items, item) = self.items.decide(block.class, &block.set)?;
-        let left = columns.iter().filter(|column| column.set.iter().all(|v| !block.set.contains(v)));
+        let has_device = |column: &&Column| items.classes[column.class].count > 0;
+        let left = columns.iter().filter(has_device).filter(|column| column.set.iter().all(|v| !block.set.contains(v)));
         let left = left.map(|column| Column {
             class: column.class,
             set: NodeSet::from_nodes(items.len(), column.set.iter().map(|v| item[v])),
         });
         let left = left.filter(|column| items.hull(&column.set) == column.set).collect();
-        let nodes = block.set.iter().flat_map(|v| self.items.members[v].iter().copied()).collect();
+        let nodes = items.members.last().cloned().unwrap_or_default();
         let blocks = self.blocks.iter().cloned().chain([(block.class, nodes)]).collect();
         Some((Self { items, blocks }, left))
     }

@@ -52,8 +52,8 @@ struct Priced {
 }
 
 impl<'a> Generation<'a> {
-    /// The program of these columns, whose rounds look at so many regions, at first, for anchors under which there may be more than was
-    /// found: at none where that is no more than for all.
+    /// The program of these columns. Its rounds look at so many regions, at first, for anchors under which there may be more
+    /// than was found; no second time where that is no more than at all anchors.
     pub fn new(items: &'a Items, mut columns: Vec<Column>, effort: usize, cx: &SearchContext) -> Self {
         let mut known = FxHashSet::default();
         columns.retain(|column| known.insert(column.clone()));

@@ -77,7 +77,7 @@ impl Items {
     /// The most nodes for which configurations are searched: the program has a row for each edge.
     pub const MOST: usize = 4096;
 
-    /// The nodes of the problem. O(n² / 64 · m), n²/4 bytes.
+    /// The nodes of the problem. O(n · m / 64), n²/4 bytes.
     pub fn new(model: &Model) -> Self {
         let problem = model.problem;
         let n = problem.node_count();
@@ -228,12 +228,7 @@ impl Parts {
         let starts = paths::longest_to(&graph, &topological::smallest_first(&graph), &outside);
         let order = topological::by_priority(&graph, |v| starts[v].to_bits());
         let below = reachability::descendants(&graph);
-        let mut above: Vec<NodeSet> = (0..n).map(|v| NodeSet::from_nodes(n, [v])).collect();
-        for &v in &order {
-            let mut own = std::mem::replace(&mut above[v], NodeSet::new(0));
-            before[v].iter().for_each(|&(u, _)| own.union_with(&above[u]));
-            above[v] = own;
-        }
+        let above = reachability::ancestors(&graph);
         Some(Items {
             members,
             graph,

@@ -32,8 +32,7 @@ struct Dual {
 impl Master {
     /// The program of these columns. `None` on numerical failure, or where time is up.
     pub fn new(items: &Items, columns: &[Column], cx: &SearchContext) -> Option<Self> {
-        let mut program = Problem::new(OptimizationDirection::Maximize);
-        program.set_time_limit(cx.remaining().unwrap_or(Duration::MAX));
+        let mut program = program(OptimizationDirection::Maximize, cx);
         // Nothing is worth more than all items together: larger prices are of no use.
         let most = items.outside.iter().sum::<f64>()
             + items.classes.iter().flat_map(|class| class.compute.iter().flatten()).sum::<f64>();
@@ -95,25 +94,53 @@ impl Master {
 impl Dual {
     /// What the column gains less the price of its accelerator: at most zero.
     fn row(&self, items: &Items, column: &Column) -> Vec<(Variable, f64)> {
-        let duration = items.duration(column.class, &column.set);
+        let savings = Savings::new(items, column);
         let mut row = vec![(self.accelerator[column.class], -1.0)];
-        for v in column.set.iter() {
-            row.push((self.item[v], -1.0));
-            row.extend(self.entry[v].map(|begin| (begin, items.outside[v] - duration)));
-            row.extend(items.before[v].iter().map(|&(u, e)| {
-                let entered = if column.set.contains(u) { 0.0 } else { duration };
-                (self.flow[e], items.outside[v] - entered)
-            }));
-        }
+        row.extend(column.set.iter().map(|v| (self.item[v], -1.0)));
+        row.extend(savings.along.into_iter().map(|(e, saved)| (self.flow[e], saved)));
+        row.extend(savings.begin.into_iter().filter_map(|(v, saved)| Some((self.entry[v]?, saved))));
         row.retain(|&(_, coefficient)| coefficient != 0.0);
         row
     }
 }
 
-/// How much of each of these columns is a block in the best solution over them; `None` on numerical failure, or where time is up.
-pub fn weights(items: &Items, columns: &[&Column], cx: &SearchContext) -> Option<Vec<f64>> {
-    let mut program = Problem::new(OptimizationDirection::Minimize);
+/// By how much sooner paths end where a column is a block.
+struct Savings {
+    /// Along edges into its items.
+    along: Vec<(usize, f64)>,
+    /// At its items that paths begin with.
+    begin: Vec<(usize, f64)>,
+}
+
+impl Savings {
+    /// A path saves what an item takes outside, and pays the block's duration where it enters.
+    fn new(items: &Items, column: &Column) -> Self {
+        let duration = items.duration(column.class, &column.set);
+        let (mut along, mut begin) = (Vec::new(), Vec::new());
+        for v in column.set.iter() {
+            along.extend(items.before[v].iter().map(|&(u, e)| {
+                let entered = if column.set.contains(u) { 0.0 } else { duration };
+                (e, items.outside[v] - entered)
+            }));
+            if items.before[v].is_empty() {
+                begin.push((v, items.outside[v] - duration));
+            }
+        }
+        Self { along, begin }
+    }
+}
+
+/// A program that may take the time that is left.
+fn program(direction: OptimizationDirection, cx: &SearchContext) -> Problem {
+    let mut program = Problem::new(direction);
     program.set_time_limit(cx.remaining().unwrap_or(Duration::MAX));
+    program
+}
+
+/// How much of each of these columns is a block in the best solution over them; `None` on numerical failure, or where time is
+/// up.
+pub fn weights(items: &Items, columns: &[&Column], cx: &SearchContext) -> Option<Vec<f64>> {
+    let mut program = program(OptimizationDirection::Minimize, cx);
     let last = program.add_var(1.0, (0.0, f64::INFINITY));
     let end: Vec<Variable> = (0..items.len()).map(|_| program.add_var(0.0, (0.0, f64::INFINITY))).collect();
     let weight: Vec<Variable> = columns.iter().map(|_| program.add_var(0.0, (0.0, f64::INFINITY))).collect();
@@ -122,16 +149,11 @@ pub fn weights(items: &Items, columns: &[&Column], cx: &SearchContext) -> Option
     let mut holding: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); items.len()];
     let mut of_class: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); items.classes.len()];
     for (column, &x) in columns.iter().zip(&weight) {
-        let duration = items.duration(column.class, &column.set);
+        let savings = Savings::new(items, column);
         of_class[column.class].push((x, 1.0));
-        for v in column.set.iter() {
-            holding[v].push((x, 1.0));
-            at[v].push((x, items.outside[v] - duration));
-            for &(u, e) in &items.before[v] {
-                let entered = if column.set.contains(u) { 0.0 } else { duration };
-                along[e].push((x, items.outside[v] - entered));
-            }
-        }
+        column.set.iter().for_each(|v| holding[v].push((x, 1.0)));
+        savings.along.into_iter().for_each(|(e, saved)| along[e].push((x, saved)));
+        savings.begin.into_iter().for_each(|(v, saved)| at[v].push((x, saved)));
     }
     for (mut row, (u, v)) in along.into_iter().zip(items.graph.edges()) {
         row.extend([(end[v], 1.0), (end[u], -1.0)]);

@@ -15,7 +15,8 @@ mod prices;
 mod pricing;
 mod region;
 
-use crate::graph::{NodeId, NodeSet};
+use super::trace::NodeBlock;
+use crate::graph::NodeSet;
 use crate::search::SearchContext;
 use dive::Decided;
 use generation::Generation;
@@ -31,9 +32,6 @@ const TURNS_PER_PASS: usize = 2;
 
 /// The fewest blocks that are decided anew.
 const FEW_BLOCKS: usize = 2;
-
-/// The nodes that an accelerator of a class runs.
-pub(super) type NodeBlock = (usize, Vec<NodeId>);
 
 /// What the search finds.
 pub(super) enum Found<'a> {
@@ -59,7 +57,7 @@ pub(super) struct Configurations<'a> {
 }
 
 impl<'a> Configurations<'a> {
-    /// Knows the blocks of a split. Takes O(n³ / 64).
+    /// Knows the blocks of a split.
     pub fn new(items: &'a Items, known: &[NodeBlock], cx: &SearchContext) -> Self {
         let columns = known.iter().map(|block| column(items, block));
         let columns = columns.filter(|column| items.can_hold(column.class, &column.set));
@@ -85,12 +83,14 @@ impl<'a> Configurations<'a> {
     fn pass(&mut self, blocks: &mut Vec<NodeBlock>, mut upper: f64, tell: &mut Tell, cx: &SearchContext) {
         let size = self.size.min(blocks.len());
         let mut has_improved = false;
+        sort(self.generation.items, blocks);
         for first in 0..=blocks.len() - size {
             if let Some(split) = decide_anew(&self.generation, blocks, first..first + size, upper, cx) {
                 let ends = tell(Found::Split(&split));
                 // What has no room for colours, or takes longer by another piece of the load, is told for nothing.
                 if ends < upper {
                     (upper, *blocks, has_improved) = (ends, split, true);
+                    sort(self.generation.items, blocks);
                 }
             }
         }
@@ -106,15 +106,12 @@ impl<'a> Configurations<'a> {
 /// The split with these of its blocks decided anew, where that ends before `upper`.
 fn decide_anew(
     generation: &Generation,
-    blocks: &mut [NodeBlock],
+    blocks: &[NodeBlock],
     range: std::ops::Range<usize>,
     upper: f64,
     cx: &SearchContext,
 ) -> Option<Vec<NodeBlock>> {
     let items = generation.items;
-    let mut place = vec![0; items.len()];
-    items.order.iter().enumerate().for_each(|(i, &v)| place[v] = i);
-    blocks.sort_by_key(|(_, nodes)| nodes.iter().map(|&v| place[v]).min());
     let (mut decided, mut columns) = (Decided::none(items.clone()), generation.columns().to_vec());
     columns.extend(blocks[range.clone()].iter().map(|block| column(items, block)));
     for (_, block) in blocks.iter().enumerate().filter(|(i, _)| !range.contains(i)) {
@@ -123,6 +120,13 @@ fn decide_anew(
     }
     let (_, split) = decided.dive(columns, upper, cx).filter(|&(end, _)| end < upper)?;
     Some(split.blocks)
+}
+
+/// Sorts blocks by their first nodes in the order of the items.
+fn sort(items: &Items, blocks: &mut [NodeBlock]) {
+    let mut place = vec![0; items.len()];
+    items.order.iter().enumerate().for_each(|(i, &v)| place[v] = i);
+    blocks.sort_by_key(|(_, nodes)| nodes.iter().map(|&v| place[v]).min());
 }
 
 /// The column of a block.

@@ -10,6 +10,8 @@
 //! maximises, with multipliers of what is limited: memory, and f(S) ≤ 1. A region is split at an item that some good sets hold
 //! and others do not. Convexity is kept between I and other items, and by that between all once enough are decided.
 
+use std::cmp::Reverse;
+
 use super::cut::{Charges, best_set};
 use super::items::Items;
 use super::prices::{Column, Prices};
@@ -281,7 +283,7 @@ impl Pricing<'_> {
                 1
             }
         };
-        differ.iter().copied().min_by_key(|&v| (std::cmp::Reverse(decides(v)), v))
+        differ.iter().copied().min_by_key(|&v| (Reverse(decides(v)), v))
     }
 }
 
