@@ -16,6 +16,8 @@ use crate::solve::bundle::Bundle;
 /// The leaves of the tree: every split obeys the decisions of one.
 pub struct Leaves<'a> {
     devices: &'a Devices<'a>,
+    /// In which cells leaves are priced, one after another as sets show that do not fit.
+    cells: &'static [Resolution],
     work: Vec<f64>,
     /// The next ones last.
     open: Vec<Leaf>,
@@ -37,7 +39,7 @@ struct Leaf {
     profit: Vec<f64>,
     /// The sets that those rest on, with their kinds.
     sets: Vec<(usize, Vec<usize>)>,
-    /// Which of the [`CELLS`] it is priced in.
+    /// In which of the tree's cells it is priced.
     cells: usize,
 }
 
@@ -67,7 +69,8 @@ impl<'a> Leaves<'a> {
     pub fn new(devices: &'a Devices<'a>, profit: Vec<f64>) -> Self {
         let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: 0 };
         let (work, gains) = (devices.work(), Gains::default());
-        Self { devices, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0 }
+        let cells = if devices.limit_memory() { &CELLS_BESIDE_MEMORY[..] } else { &CELLS[..] };
+        Self { devices, cells, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0 }
     }
 
     /// Refutes a target, or finds a split below `upper`; several leaves at once where there are threads. `beside`, which runs
@@ -114,7 +117,7 @@ impl<'a> Leaves<'a> {
 
     /// Prices a leaf by the bundle method, and parts it where that does not refute the target.
     fn price(&self, mut leaf: Leaf, (target, upper): (f64, f64), cx: &SearchContext) -> Priced {
-        let lines = self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, CELLS[leaf.cells]));
+        let lines = self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, self.cells[leaf.cells]));
         let priceable = lines.and_then(|lines| Some((effort(&lines, target)?, lines)));
         let Some((sums, mut lines)) = priceable else {
             return Priced { becomes: Becomes::Undecided(leaf), found: None, gain: None, sums: 0 };
@@ -154,7 +157,7 @@ impl<'a> Leaves<'a> {
         let found = split.filter(|split| setting.objective(split).is_some_and(|value| value < upper));
         let becomes = if found.is_some() {
             Becomes::Open(vec![leaf])
-        } else if does_not_fit && leaf.cells + 1 < CELLS.len() {
+        } else if does_not_fit && leaf.cells + 1 < self.cells.len() {
             Becomes::Open(vec![leaf.finer()])
         } else {
             self.part(leaf, &fractions, surplus)
@@ -191,7 +194,7 @@ impl<'a> Leaves<'a> {
         }
         match fractions.branching(self.devices) {
             Branching::Decide(first, second) => Becomes::Open(vec![leaf.with(second), leaf.with(first)]),
-            Branching::Split(_) | Branching::Nothing if leaf.cells + 1 < CELLS.len() => {
+            Branching::Split(_) | Branching::Nothing if leaf.cells + 1 < self.cells.len() => {
                 Becomes::Open(vec![leaf.finer()])
             }
             Branching::Split(_) | Branching::Nothing => Becomes::Undecided(leaf),
@@ -234,7 +237,9 @@ fn ascend(bundle: &mut Bundle, cx: &SearchContext) -> (Verdict, usize) {
 }
 
 /// In which cells leaves are priced, one after another as sets show that do not fit.
-const CELLS: [Resolution; 3] = [Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)];
+const CELLS: [Resolution; 2] = [Resolution::MIDDLE, Resolution::FINE];
+const CELLS_BESIDE_MEMORY: [Resolution; 3] =
+    [Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)];
 
 /// A leaf is parted after so many rounds, or where so many times the gain of the last few do not refute the target.
 const MOST_ROUNDS: usize = 40;

@@ -4,6 +4,7 @@
 //! [`Annealing`] looks for good splits; [`Certify`] proves them optimal by branch and price.
 
 mod annealing;
+mod ascent;
 mod assignment;
 mod branching;
 mod covering;

@@ -1,11 +1,12 @@
 //! A run: primal search, root bounds, and the tree between them.
 
+use super::ascent::{Ascent, CLEARLY_OPEN, CLOSE};
 use super::assignment::{Assignment, Setting};
 use super::covering::{Devices, Verdict};
 use super::leaves::Leaves;
 use super::primal::{FIRST_ROUNDS, Primal};
 use super::root::{Reach, Resolution, Root};
-use super::tree::{self, Ending};
+use super::tree::{self, Budget, Ending};
 use crate::bound;
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
 use crate::solve::{BoundSource, LowerBound, Outcome, Run};
@@ -13,9 +14,12 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 /// A run: the best split and bound so far.
 pub struct Proof<'a> {
     setting: &'a Setting<'a>,
-    primal: Primal<'a>,
-    race: Race<'a, Assignment, BoundSource>,
-    stats: Stats,
+    /// The search for splits.
+    pub primal: Primal<'a>,
+    /// What is known.
+    pub race: Race<'a, Assignment, BoundSource>,
+    /// What was done.
+    pub stats: Stats,
 }
 
 impl<'a> Proof<'a> {
@@ -30,12 +34,13 @@ impl<'a> Proof<'a> {
     }
 
     /// Enters what the search for good splits has found, and tells how far the run is.
-    fn report(&mut self, phase: &'static str) {
+    pub fn report(&mut self, phase: &'static str) {
         self.enter();
         self.race.report(phase);
     }
 
-    fn enter(&mut self) {
+    /// Enters what the search for good splits has found.
+    pub fn enter(&mut self) {
         if let Some((value, split)) = self.primal.best()
             && self.race.objective().is_none_or(|best| value < best)
         {
@@ -57,9 +62,13 @@ impl<'a> Proof<'a> {
             return false;
         };
         let is_infeasible = self.find_any(&mut root);
+        let without_limits = root.generation.devices.without_limits(self.race.cx);
         if let Some(upper) = self.race.objective() {
             self.refuted(root.least().min(upper));
-            self.bound_without_limits(&mut root);
+            let of_loads = without_limits.as_ref().and_then(|devices| Root::new(devices, self.race.cx));
+            if let Some(of_loads) = of_loads {
+                self.bound_without_limits(&mut root, of_loads);
+            }
             self.close(&mut root);
         }
         self.stats.set("columns", root.generation.pool.len() as f64);
@@ -78,7 +87,7 @@ impl<'a> Proof<'a> {
     }
 
     /// Raises the bound to a refuted target.
-    fn refuted(&mut self, target: f64) {
+    pub fn refuted(&mut self, target: f64) {
         self.race.raise(target, BoundSource::Refuted);
     }
 
@@ -116,10 +125,16 @@ impl<'a> Proof<'a> {
             return false;
         }
         let ceiling = root.generation.devices.ceiling();
-        if root.settle(ceiling, &mut || true) == Verdict::Refuted {
+        if root.settle(ceiling, usize::MAX, &mut || true) == Verdict::Refuted {
             return true;
         }
-        match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.race.cx) {
+        match tree::search(
+            &mut root.generation,
+            (ceiling, f64::MAX),
+            &root.center,
+            Budget { nodes: usize::MAX, rounds: usize::MAX },
+            self.race.cx,
+        ) {
             Ending::Found(split) => {
                 self.primal.offer(&split);
                 self.enter();
@@ -129,14 +144,13 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Raises the bound as far as loads alone can, where memory is limited, and starts from their profits.
-    fn bound_without_limits(&mut self, root: &mut Root) {
-        let relaxed = root.generation.devices.without_limits(self.race.cx);
-        let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
+    /// Raises the bound as far as loads alone can, where memory is limited, and starts from their profits; with the root of loads
+    /// in place of that of both where memory is of no account.
+    fn bound_without_limits<'d>(&mut self, root: &mut Root<'d>, mut relaxed: Root<'d>) {
         let Some(upper) = self.race.objective() else { return };
         let counts_memory = root.reach(upper) == Reach::Memory;
         if counts_memory {
-            self.ascend_in((Resolution::ROUGH, FEW_ROUNDS), FIRST_ASCENT, &mut relaxed);
+            self.ascend_by(&[Ascent::FIRST], &mut relaxed);
             self.refine(PATIENCE);
         }
         if !counts_memory && relaxed.reach(upper) != Reach::None {
@@ -150,7 +164,12 @@ impl<'a> Proof<'a> {
             self.approach(&mut relaxed, &NEAR_STEPS, Thoroughness::ROUGH);
         }
         self.stats.set("bound_without_limits", self.race.bound());
-        root.center = relaxed.center;
+        let target = self.race.objective().map_or(upper, |upper| self.race.last_target(upper));
+        if relaxed.is_roomy(root.generation.devices, target) {
+            *root = relaxed;
+        } else {
+            root.center = relaxed.center;
+        }
     }
 
     /// Whether the bound is about that of the linear program.
@@ -161,9 +180,11 @@ impl<'a> Proof<'a> {
     /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then half
     /// of the rest, and so on. Beside it annealing alone finds better splits than with those of pairs.
     fn climb(&mut self, root: &mut Root) {
-        self.primal.anneal_alone();
-        self.refine(PATIENCE_BEFORE_CLIMB);
         let devices = root.generation.devices;
+        if devices.limit_memory() {
+            self.primal.anneal_alone();
+        }
+        self.refine(PATIENCE_BEFORE_CLIMB);
         let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
@@ -182,27 +203,31 @@ impl<'a> Proof<'a> {
         root.center.profit = devices.work();
     }
 
+    /// Whether devices have so many units that fronts of several resources are long.
+    fn has_long_fronts(&self) -> bool {
+        self.setting.unit_count() > FEW_UNITS * self.setting.device_count()
+    }
+
     /// Closes the gap between bound and split.
     fn close(&mut self, root: &mut Root) {
-        let has_long_fronts = self.setting.unit_count() > FEW_UNITS * self.setting.device_count();
         let counts_memory = self.race.objective().is_some_and(|upper| root.reach(upper) == Reach::Memory);
         if counts_memory && !self.is_close() {
-            if has_long_fronts {
+            if self.has_long_fronts() {
                 self.climb(root);
             } else if self.setting.unordered.order.is_some() {
                 // Fronts are short, but for sets that have to be convex the linear program has many rounds to go.
-                self.ascend_through(&[Resolution::WITH_MEMORY], root);
+                self.ascend_by(&Ascent::in_cells(Resolution::WITH_MEMORY), root);
             }
         }
         self.bound_root(root);
-        let mut max_nodes = FIRST_NODES;
+        let mut budget = Budget { nodes: FIRST_NODES, rounds: usize::MAX };
         while !self.race.is_done() {
-            match self.branch(root, max_nodes, 0.0) {
+            match self.branch(root, budget, 0.0) {
                 Ending::Undecided => return,
                 Ending::Limit => {
                     self.anneal(ROUNDS_BETWEEN);
-                    self.branch(root, max_nodes, 0.5);
-                    max_nodes = max_nodes.saturating_mul(2);
+                    self.branch(root, budget, 0.5);
+                    budget.nodes = budget.nodes.saturating_mul(2);
                 }
                 Ending::Found(_) | Ending::Refuted => {}
             }
@@ -228,75 +253,22 @@ impl<'a> Proof<'a> {
         let Some(upper) = self.race.objective() else { return };
         let is_large = matches!(reach, Reach::Large | Reach::Rough);
         if is_large && self.race.bound() < self.race.last_target(upper) * (1.0 - CLEARLY_OPEN) {
-            self.refine(thoroughness.patience);
+            self.insist(root, reach);
         } else {
             self.approach(root, &NEAR_STEPS, thoroughness);
         }
     }
 
-    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick, in steps that get longer
-    /// while they succeed: profits that hardly fail to refute a target far too high say little about others. Where fine cells
-    /// are many that is done in rough ones first.
-    fn ascend(&mut self, root: &mut Root) {
-        let Some(upper) = self.race.objective() else { return };
-        let cells: &[Resolution] = match root.reach(upper) {
-            Reach::None | Reach::Memory => &[],
-            Reach::Quick => &[Resolution::FINE],
-            Reach::Large => &[Resolution::ROUGH, Resolution::FINE],
-            Reach::Rough => &[Resolution::ROUGH],
-        };
-        self.ascend_through(cells, root);
-    }
-
-    /// Ascends in these cells, one after another: a few rounds for each target at first.
-    fn ascend_through(&mut self, cells: &[Resolution], root: &mut Root) {
-        for &cells in cells {
-            for (rounds, first_step) in [(FEW_ROUNDS, FIRST_ASCENT), (usize::MAX, LAST_ASCENT)] {
-                if !self.ascend_in((cells, rounds), first_step, root) {
-                    return;
-                }
-            }
+    /// Goes on where pricing is quick along lines and the bound clearly below the best split: a short look at the tree of the
+    /// linear program, which needs no cells, the rest of the ascent and of the search for splits, and then a tree along lines.
+    fn insist(&mut self, root: &mut Root, reach: Reach) {
+        let rounds = if reach == Reach::Large { ROUNDS_OF_LOOK } else { 1 };
+        self.branch(root, Budget { nodes: FIRST_NODES, rounds }, 0.0);
+        self.ascend_further(root, reach);
+        self.refine(self.last_patience());
+        if reach == Reach::Large && self.has_long_fronts() {
+            self.climb(root);
         }
-    }
-
-    /// Ascends in steps that start from `step`, each of so many rounds at most; whether it is worth it to go on.
-    fn ascend_in(&mut self, (cells, rounds): (Resolution, usize), mut step: f64, root: &mut Root) -> bool {
-        while step >= LEAST_ASCENT {
-            let Some(upper) = self.race.objective() else { return false };
-            let (bound, last) = (self.race.bound(), self.race.last_target(upper));
-            if self.race.is_done() || self.is_close() {
-                return false;
-            }
-            let known = root.center.clone();
-            match self.ascend_to(((bound * (1.0 + step)).min(last), last), (cells, rounds), root) {
-                None => return false,
-                Some(Verdict::Refuted) if self.race.bound() > bound => step *= 2.0,
-                Some(_) => {
-                    root.center = known;
-                    step /= 4.0;
-                }
-            }
-        }
-        true
-    }
-
-    /// Has the root refute a target, and raises the bound as far as the profits show, up to `last`. The split is improved
-    /// beside it, in proportion to the effort of pricing.
-    fn ascend_to(
-        &mut self,
-        (target, last): (f64, f64),
-        (cells, rounds): (Resolution, usize),
-        root: &mut Root,
-    ) -> Option<Verdict> {
-        let (bound, cx) = (self.race.bound(), self.race.cx);
-        let mut beside = refinements(&mut self.primal, bound, cx);
-        let (verdict, shown) = root.ascend((bound, target, last), (cells, rounds), &mut |sums| _ = beside(sums), cx)?;
-        drop(beside);
-        self.enter();
-        self.refuted(shown);
-        self.stats.set("root_bound", self.race.bound());
-        self.report("column generation");
-        Some(verdict)
     }
 
     /// Raises the bound to targets these parts below the best split; whether the root refutes all of them.
@@ -384,16 +356,16 @@ impl<'a> Proof<'a> {
     }
 
     /// Searches the tree below a target this part of the way from the best split down to the bound.
-    fn branch(&mut self, root: &mut Root, max_nodes: usize, part: f64) -> Ending {
+    fn branch(&mut self, root: &mut Root, budget: Budget, part: f64) -> Ending {
         let Some(upper) = self.race.objective() else { return Ending::Limit };
         let target = self.race.last_target(upper) * (1.0 - part) + self.race.bound() * part;
         if self.race.is_done() {
             return Ending::Limit;
         }
-        let ending = match self.beside(target, |beside| root.settle(target, beside)) {
+        let ending = match self.beside(target, |beside| root.settle(target, budget.rounds, beside)) {
             Verdict::Refuted => Ending::Refuted,
             Verdict::Limit => Ending::Limit,
-            Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.race.cx),
+            Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, budget, self.race.cx),
         };
         self.note(&ending, target);
         ending
@@ -434,7 +406,7 @@ impl<'a> Proof<'a> {
 }
 
 /// Improves the split in proportion to the sums of pricing that it is told of; the value of the best one.
-fn refinements<'p>(
+pub fn refinements<'p>(
     primal: &'p mut Primal,
     bound: f64,
     cx: &'p SearchContext,
@@ -468,23 +440,9 @@ const PATIENCE_BEFORE_CLIMB: usize = 20;
 /// A target this part below the best split that the root does not refute shows that the bound is not close.
 const FAR_FROM_SOLVED: f64 = 0.002;
 
-/// After the bundle method, exact pricing does not close a gap of this part.
-const CLEARLY_OPEN: f64 = 2e-4;
-
 /// Sums of the bundle method in the time of which a pair of devices can be split anew, or the split annealed once.
 const EFFORT_PER_RESPLIT: usize = 8_000_000;
 const EFFORT_PER_ANNEALING: usize = 64_000_000;
-
-/// A bound this part below the best split is close to it, and the linear program's.
-const CLOSE: f64 = 1e-3;
-
-/// The bundle method's first step, and the least one that is worth it, as parts of the bound.
-const FIRST_ASCENT: f64 = 0.01;
-const LEAST_ASCENT: f64 = 3e-4;
-
-/// In rounds enough for targets that are easily refuted, at first; then as many as it takes, from this step on.
-const FEW_ROUNDS: usize = 40;
-const LAST_ASCENT: f64 = 1.2e-3;
 
 /// Where there are no more units to a device than so many, fronts of load and memory are short.
 const FEW_UNITS: usize = 16;
@@ -493,7 +451,7 @@ const FEW_UNITS: usize = 16;
 const CLIMB: f64 = 0.5;
 
 /// The last target of a tree along lines is that below the best split once the rest is this part of it.
-const LAST_CLIMB: f64 = 5e-4;
+const LAST_CLIMB: f64 = 1e-4;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;
@@ -530,6 +488,9 @@ impl Thoroughness {
     /// Where another root follows, which may refute the target.
     const ROUGH: Self = Self { patience: 0, precision: 1e-2 };
 }
+
+/// Rounds of the linear program's first look at a graph where pricing is quick along lines.
+const ROUNDS_OF_LOOK: usize = 120;
 
 /// Nodes of the first search of the tree; later ones get twice as many each.
 const FIRST_NODES: usize = 32;

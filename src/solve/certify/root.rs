@@ -4,6 +4,7 @@ use super::covering::{Center, Devices, Generation, Pricers, Query, Verdict, alon
 use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
+use crate::solve::bundle::rounding;
 
 /// In about how many cells a device's load is counted along a line: the fewer, the quicker rounds are, and the more is rounded
 /// off.
@@ -16,6 +17,9 @@ impl Resolution {
 
     /// So few that rounds are quick, and bounds a part in a thousand too low.
     pub const ROUGH: Self = Self::of(4_000.0);
+
+    /// More, for bounds that are close.
+    pub const MIDDLE: Self = Self::of(32_000.0);
 
     /// Still fewer, for lines that count memory beside.
     pub const WITH_MEMORY: Self = Self::of(1_000.0);
@@ -74,9 +78,9 @@ impl<'a> Root<'a> {
         crowding::refutes(self.generation.devices.setting(), &self.work, target)
     }
 
-    /// What crowding, and then as many rounds as it takes, say of `target`.
-    pub fn settle(&mut self, target: f64, beside: &mut (dyn FnMut() -> bool + Send)) -> Verdict {
-        if self.is_crowded(target) { Verdict::Refuted } else { self.refute(target, usize::MAX, beside) }
+    /// What crowding, and then so many rounds at most, say of `target`.
+    pub fn settle(&mut self, target: f64, max_rounds: usize, beside: &mut (dyn FnMut() -> bool + Send)) -> Verdict {
+        if self.is_crowded(target) { Verdict::Refuted } else { self.refute(target, max_rounds, beside) }
     }
 
     /// What some device has at least: that which holds the unit that asks for most.
@@ -137,11 +141,46 @@ impl<'a> Root<'a> {
         Some((verdict, shown))
     }
 
+    /// Whether loads alone see to it that what splits below `target` put on a device has room there, if a device has as much as
+    /// in `limited`.
+    ///
+    /// Where profits π miss the target by ε, each set S of such a split has π(S) ≥ z − ε, as all others have z at most. So its
+    /// bytes are within max (bytes(S) + μ·π(S)) − μ·(z − ε) over all sets of at most that load, for any price μ ≥ 0.
+    pub fn is_roomy(&mut self, limited: &Devices, target: f64) -> bool {
+        let counts = &self.generation.devices.counts;
+        let profit = self.center.profit.clone();
+        let most: Vec<f64> = (0..counts.len()).map(|kind| self.most(kind, &profit, target)).collect();
+        let earned: f64 = most.iter().zip(counts).map(|(most, &count)| most * count as f64).sum();
+        let total: f64 = profit.iter().sum();
+        let missing = (earned - total).max(0.0) + rounding(&profit);
+        (0..counts.len()).all(|kind| {
+            let Some((bytes, room)) = limited.memory(kind) else { return true };
+            let scale = bytes.iter().sum::<f64>() / total;
+            PRICES_OF_PROFIT.iter().any(|price| {
+                let price = price * scale;
+                let worth: Vec<f64> = bytes.iter().zip(&profit).map(|(bytes, profit)| bytes + price * profit).collect();
+                self.most(kind, &worth, target) - price * (most[kind] - missing) <= room
+            })
+        })
+    }
+
+    /// The most profit of a set on a device of this kind, along a line where that is quick.
+    fn most(&mut self, kind: usize, profit: &[f64], target: f64) -> f64 {
+        let line = self.lines.as_mut().map(|lines| lines[kind].rough(target, Resolution::ROUGH.0));
+        match line.filter(|line| line.effort(target).is_some()) {
+            Some(mut line) => line.price(profit, target).upper,
+            None => self.pricers[kind].relax(profit, target).upper,
+        }
+    }
+
     /// A target between two that the best profits so far refute; `low` is refuted.
     pub fn refuted_by_profits(&mut self, low: f64, high: f64) -> f64 {
         self.generation.refuted_by(&self.center, (low, high), &mut self.pricers)
     }
 }
+
+/// What profit is worth in bytes, as a part of all bytes for all profit.
+const PRICES_OF_PROFIT: [f64; 4] = [0.0, 1.0, 4.0, 16.0];
 
 /// Pricers along the same lines in rough cells, where devices have this load.
 pub(super) fn rough(lines: &[LinePricer], target: f64, cells: Resolution) -> Vec<LinePricer> {

@@ -18,20 +18,29 @@ pub enum Ending {
     Undecided,
 }
 
-/// Searches the splits below `target` depth first, in at most `max_nodes` nodes beyond the root, which is open. A split
-/// below `upper` ends the search too.
+/// What a search of the tree may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The most nodes beyond the root.
+    pub nodes: usize,
+    /// The most rounds of pricing.
+    pub rounds: usize,
+}
+
+/// Searches the splits below `target` depth first; the root is open. A split below `upper` ends the search too.
 pub fn search(
     generation: &mut Generation,
     (target, upper): (f64, f64),
     center: &Center,
-    max_nodes: usize,
+    budget: Budget,
     cx: &SearchContext,
 ) -> Ending {
+    let before = generation.effort.rounds;
     let mut stack: Vec<Vec<Decision>> = vec![Vec::new()];
     let mut is_complete = true;
     let mut nodes = 0;
     while let Some(decisions) = stack.pop() {
-        if cx.should_stop() || nodes > max_nodes {
+        if cx.should_stop() || nodes > budget.nodes {
             return Ending::Limit;
         }
         if nodes > 0 {
@@ -40,10 +49,15 @@ pub fn search(
                 is_complete = false;
                 continue;
             };
-            let query = Query { target, decisions: &decisions, max_rounds: usize::MAX };
-            if generation.refute(query, &mut pricers, &mut center.clone(), &mut || true) == Verdict::Refuted {
-                nodes += 1;
-                continue;
+            let max_rounds = budget.rounds.saturating_sub(generation.effort.rounds - before);
+            let query = Query { target, decisions: &decisions, max_rounds };
+            match generation.refute(query, &mut pricers, &mut center.clone(), &mut || true) {
+                Verdict::Refuted => {
+                    nodes += 1;
+                    continue;
+                }
+                Verdict::Limit => return Ending::Limit,
+                Verdict::Open => {}
             }
         }
         nodes += 1;

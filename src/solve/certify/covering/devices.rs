@@ -59,6 +59,16 @@ impl<'a> Devices<'a> {
         (resources != self.resources).then(|| Self::of(self.setting, resources, cx)).flatten()
     }
 
+    /// The bytes of each unit on devices of a kind, and what one has room for; `None` where that never counts.
+    pub fn memory(&self, kind: usize) -> Option<(&[f64], f64)> {
+        self.resources[kind].iter().find_map(|resource| Some((&resource.unit[..], resource.capacity?)))
+    }
+
+    /// Whether some kind's memory counts.
+    pub fn limit_memory(&self) -> bool {
+        (0..self.counts.len()).any(|kind| self.memory(kind).is_some())
+    }
+
     fn of(setting: &'a Setting<'a>, resources: Vec<Vec<Resource>>, cx: &SearchContext) -> Option<Self> {
         let units = &setting.unordered.units;
         let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();

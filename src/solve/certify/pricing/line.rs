@@ -1,6 +1,6 @@
 //! Pricing along a line: next to exact, and quick where the graph is nearly a chain.
 
-use super::lattice::{MOST_CELLS, cell_of};
+use super::lattice::cell_of;
 use super::network::Network;
 use super::order::narrow;
 use super::prospects::Known;
@@ -73,7 +73,7 @@ impl LinePricer {
     /// How many sums it takes to price devices of this load; `None` where that is not quick.
     pub fn effort(&self, target: f64) -> Option<usize> {
         let capacity = self.capacity(target);
-        if capacity[LOAD] > MOST_CELLS as usize {
+        if capacity[LOAD] > MOST_CELLS {
             return None;
         }
         let all = if self.counts_memory() { ALL_FOR_ONE_OF_USE } else { 1 };
@@ -140,6 +140,9 @@ impl LinePricer {
 
 /// Cells of a device's memory.
 const MEMORY_CELLS: f64 = 128.0;
+
+/// The most cells of a device's load.
+const MOST_CELLS: usize = 200_000;
 
 /// How many sets are handed on.
 const SETS: usize = 6;
