@@ -24,39 +24,31 @@ impl Ascent {
     /// The last one in rough cells, in as many rounds as it takes.
     const SECOND: Self = Self { rounds: usize::MAX, steps: [1.2e-3, LEAST_STEP], ..Self::FIRST };
 
-    /// Both of them, one after the other.
+    /// As far as cells show anything, where the linear program has had its turn.
+    pub const TO_THE_END: [Self; 2] = [Self::FIRST.to_the_end(), Self::SECOND.to_the_end()];
+
+    /// The first and the last one in these cells.
     pub const fn in_cells(cells: Resolution) -> [Self; 2] {
         [Self { cells, ..Self::FIRST }, Self { cells, ..Self::SECOND }]
+    }
+
+    const fn to_the_end(self) -> Self {
+        let [first, _] = self.steps;
+        Self { cells: Resolution::MIDDLE, steps: [first, LEAST_CLOSE_STEP], close: CLEARLY_OPEN, ..self }
     }
 }
 
 impl Proof<'_> {
-    /// Raises the bound about as far as the root can, where pricing is quick. Where fine cells are many that is done in rough
-    /// ones first; where they are too many, rough ones hide what is left, and who looks more closely has the last word.
+    /// Raises the bound where pricing is quick. Where fine cells are many, that is done in rough ones first; where they are too
+    /// many, these hide what is left, and the linear program looks more closely.
     pub fn ascend(&mut self, root: &mut Root) {
         let Some(upper) = self.race.objective() else { return };
         _ = match root.reach(upper) {
             Reach::None | Reach::Memory => false,
             Reach::Quick => self.ascend_by(&Ascent::in_cells(Resolution::FINE), root),
-            Reach::Large => {
-                self.ascend_by(&Ascent::in_cells(Resolution::ROUGH), root)
-                    && self.ascend_by(&Ascent::in_cells(Resolution::FINE), root)
-            }
+            Reach::Large => self.ascend_by(&Ascent::in_cells(Resolution::ROUGH), root),
             Reach::Rough => self.ascend_by(&[Ascent { close: ROUGHLY_CLOSE, ..Ascent::FIRST }], root),
         };
-    }
-
-    /// Goes on where the linear program has not closed the gap: as far as cells show anything.
-    pub fn ascend_further(&mut self, root: &mut Root, reach: Reach) {
-        let ascents = match reach {
-            Reach::Large => Ascent::in_cells(Resolution::MIDDLE).map(|ascent| Ascent {
-                steps: [ascent.steps[0], LEAST_CLOSE_STEP],
-                close: CLEARLY_OPEN,
-                ..ascent
-            }),
-            _ => Ascent::in_cells(Resolution::ROUGH),
-        };
-        self.ascend_by(&ascents, root);
     }
 
     /// Ascends in several ways, one after another; whether it is worth it to go on. Steps get longer while they succeed: profits

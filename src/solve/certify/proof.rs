@@ -259,12 +259,17 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Goes on where pricing is quick along lines and the bound clearly below the best split: a short look at the tree of the
-    /// linear program, which needs no cells, the rest of the ascent and of the search for splits, and then a tree along lines.
+    /// Goes on where pricing is quick along lines and the bound clearly below the best split: by ever finer cells, with looks at
+    /// the tree of the linear program between them, which needs none; then by patient search for splits and a tree along lines.
     fn insist(&mut self, root: &mut Root, reach: Reach) {
-        let rounds = if reach == Reach::Large { ROUNDS_OF_LOOK } else { 1 };
-        self.branch(root, Budget { nodes: FIRST_NODES, rounds }, 0.0);
-        self.ascend_further(root, reach);
+        let course: &[(usize, [Ascent; 2])] = match reach {
+            Reach::Large => &[(24, Ascent::in_cells(Resolution::FINE)), (120, Ascent::TO_THE_END)],
+            _ => &[(1, Ascent::in_cells(Resolution::ROUGH))],
+        };
+        for (rounds, ascents) in course {
+            self.branch(root, Budget { nodes: FIRST_NODES, rounds: *rounds }, 0.0);
+            self.ascend_by(ascents, root);
+        }
         self.refine(self.last_patience());
         if reach == Reach::Large && self.has_long_fronts() {
             self.climb(root);
@@ -488,9 +493,6 @@ impl Thoroughness {
     /// Where another root follows, which may refute the target.
     const ROUGH: Self = Self { patience: 0, precision: 1e-2 };
 }
-
-/// Rounds of the linear program's first look at a graph where pricing is quick along lines.
-const ROUNDS_OF_LOOK: usize = 120;
 
 /// Nodes of the first search of the tree; later ones get twice as many each.
 const FIRST_NODES: usize = 32;
