@@ -132,7 +132,7 @@ impl<'a> Proof<'a> {
             &mut root.generation,
             (ceiling, f64::MAX),
             &root.center,
-            Budget { nodes: usize::MAX, rounds: usize::MAX },
+            Budget::UNLIMITED,
             self.race.cx,
         ) {
             Ending::Found(split) => {
@@ -220,7 +220,7 @@ impl<'a> Proof<'a> {
             }
         }
         self.bound_root(root);
-        let mut budget = Budget { nodes: FIRST_NODES, rounds: usize::MAX };
+        let mut budget = Budget { nodes: FIRST_NODES, ..Budget::UNLIMITED };
         while !self.race.is_done() {
             match self.branch(root, budget, 0.0) {
                 Ending::Undecided => return,

@@ -199,3 +199,61 @@ const LARGE: usize = 10_000_000;
 const MOST_BUNDLE_SUMS: usize = 4_000_000_000;
 const LEAST_BUNDLE_ROUNDS: usize = 40;
 const MOST_BUNDLE_ROUNDS: usize = 240;
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::assignment::{Assignment, Setting};
+    use super::super::samples;
+    use super::*;
+    use crate::preprocess::Unordered;
+    use crate::problem::fits;
+
+    /// Whether devices are roomy at this part of the largest load that a device can have, and whether no split within that
+    /// breaks a limit; `None` where no limit counts.
+    fn roomy(
+        (mut instance, is_convex): (crate::instance::Instance, bool),
+        profit: &[f64],
+        part: f64,
+    ) -> Option<[bool; 2]> {
+        instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
+        instance.platform.accelerators.iter_mut().for_each(|class| class.memory = Some(14.0));
+        let problem = samples::problem(&instance, is_convex);
+        let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
+        let setting = Setting::new(&problem, &unordered);
+        let limited = Devices::new(&setting, &cx)?;
+        let free = limited.without_limits(&cx)?;
+        let mut root = Root::new(&free, &cx)?;
+        let target = free.ceiling().min(80.0) * part;
+        root.center.profit = profit[..setting.unit_count()].to_vec();
+        let (count, devices) = (setting.unit_count() as u32, setting.device_count());
+        let split = |number: usize| Assignment {
+            device_of: (0..count).map(|u| (number / devices.pow(u) % devices) as u32).collect(),
+        };
+        let breaks = |split: &Assignment| {
+            let is_within = setting.loads(split).is_some_and(|loads| loads.iter().all(|load| load[0] <= target));
+            let has_sets = (0..devices).all(|device| setting.is_convex(split, device));
+            let has_room = |(d, bytes): (usize, &f64)| fits(*bytes, setting.kind(d).memory_limit);
+            is_within && has_sets && !setting.memory(split).iter().enumerate().all(has_room)
+        };
+        let fit = !(0..devices.pow(count)).map(split).any(|split| breaks(&split));
+        Some([root.is_roomy(&limited, target), fit])
+    }
+
+    #[test]
+    fn devices_are_roomy_only_where_no_split_breaks_a_limit() {
+        let drawn = (samples::instances(), any::<bool>(), vec(0..9i32, 6), 0.02..0.8f64);
+        let (mut roomy_ones, mut others) = (0, 0);
+        for (instance, is_convex, profit, part) in samples::drawn(drawn, 2000) {
+            let profit: Vec<f64> = profit.into_iter().map(f64::from).collect();
+            let text = format!("{instance:?}, {is_convex}, {profit:?}, {part}");
+            let Some([is_roomy, all_fit]) = roomy((instance, is_convex), &profit, part) else { continue };
+            assert!(all_fit || !is_roomy, "{text}");
+            roomy_ones += usize::from(is_roomy);
+            others += usize::from(!all_fit);
+        }
+        assert!(roomy_ones > 100 && others > 100, "{roomy_ones} roomy ones, {others} that are not");
+    }
+}

@@ -27,6 +27,11 @@ pub struct Budget {
     pub rounds: usize,
 }
 
+impl Budget {
+    /// As much as it takes.
+    pub const UNLIMITED: Self = Self { nodes: usize::MAX, rounds: usize::MAX };
+}
+
 /// Searches the splits below `target` depth first; the root is open. A split below `upper` ends the search too.
 pub fn search(
     generation: &mut Generation,
@@ -123,7 +128,7 @@ mod tests {
         if generation.refute(query, &mut pricers, &mut center, &mut || true) == Verdict::Refuted {
             return (Ending::Refuted, 0);
         }
-        let ending = search(&mut generation, (target, upper), &center, usize::MAX, &cx);
+        let ending = search(&mut generation, (target, upper), &center, Budget::UNLIMITED, &cx);
         (ending, generation.effort.nodes)
     }
 
