@@ -14,12 +14,9 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 /// A run: the best split and bound so far.
 pub struct Proof<'a> {
     setting: &'a Setting<'a>,
-    /// The search for splits.
-    pub primal: Primal<'a>,
-    /// What is known.
-    pub race: Race<'a, Assignment, BoundSource>,
-    /// What was done.
-    pub stats: Stats,
+    primal: Primal<'a>,
+    race: Race<'a, Assignment, BoundSource>,
+    stats: Stats,
 }
 
 impl<'a> Proof<'a> {
@@ -34,13 +31,12 @@ impl<'a> Proof<'a> {
     }
 
     /// Enters what the search for good splits has found, and tells how far the run is.
-    pub fn report(&mut self, phase: &'static str) {
+    fn report(&mut self, phase: &'static str) {
         self.enter();
         self.race.report(phase);
     }
 
-    /// Enters what the search for good splits has found.
-    pub fn enter(&mut self) {
+    fn enter(&mut self) {
         if let Some((value, split)) = self.primal.best()
             && self.race.objective().is_none_or(|best| value < best)
         {
@@ -87,7 +83,7 @@ impl<'a> Proof<'a> {
     }
 
     /// Raises the bound to a refuted target.
-    pub fn refuted(&mut self, target: f64) {
+    fn refuted(&mut self, target: f64) {
         self.race.raise(target, BoundSource::Refuted);
     }
 
@@ -128,13 +124,7 @@ impl<'a> Proof<'a> {
         if root.settle(ceiling, usize::MAX, &mut || true) == Verdict::Refuted {
             return true;
         }
-        match tree::search(
-            &mut root.generation,
-            (ceiling, f64::MAX),
-            &root.center,
-            Budget::UNLIMITED,
-            self.race.cx,
-        ) {
+        match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, Budget::UNLIMITED, self.race.cx) {
             Ending::Found(split) => {
                 self.primal.offer(&split);
                 self.enter();
@@ -262,18 +252,60 @@ impl<'a> Proof<'a> {
     /// Goes on where pricing is quick along lines and the bound clearly below the best split: by ever finer cells, with looks at
     /// the tree of the linear program between them, which needs none; then by patient search for splits and a tree along lines.
     fn insist(&mut self, root: &mut Root, reach: Reach) {
-        let course: &[(usize, [Ascent; 2])] = match reach {
-            Reach::Large => &[(24, Ascent::in_cells(Resolution::FINE)), (120, Ascent::TO_THE_END)],
-            _ => &[(1, Ascent::in_cells(Resolution::ROUGH))],
-        };
-        for (rounds, ascents) in course {
-            self.branch(root, Budget { nodes: FIRST_NODES, rounds: *rounds }, 0.0);
-            self.ascend_by(ascents, root);
+        for (rounds, ascents) in Ascent::further(reach) {
+            self.branch(root, Budget { nodes: FIRST_NODES, rounds }, 0.0);
+            self.ascend_by(&ascents, root);
         }
         self.refine(self.last_patience());
         if reach == Reach::Large && self.has_long_fronts() {
             self.climb(root);
         }
+    }
+
+    /// Raises the bound where pricing is quick.
+    fn ascend(&mut self, root: &mut Root) {
+        let Some(upper) = self.race.objective() else { return };
+        self.ascend_by(&Ascent::first(root.reach(upper)), root);
+    }
+
+    /// Ascends in several ways, one after another; whether it is worth it to go on. Steps get longer while they succeed: profits
+    /// that hardly fail to refute a target far too high say little about others.
+    fn ascend_by(&mut self, ascents: &[Ascent], root: &mut Root) -> bool {
+        ascents.iter().all(|ascent| {
+            let [mut step, least] = ascent.steps;
+            while step >= least {
+                let Some(upper) = self.race.objective() else { return false };
+                let (bound, last) = (self.race.bound(), self.race.last_target(upper));
+                if self.race.is_done() || self.race.is_within(ascent.close) {
+                    return false;
+                }
+                let known = root.center.clone();
+                match self.ascend_to(((bound * (1.0 + step)).min(last), last), ascent, root) {
+                    None => return false,
+                    Some(Verdict::Refuted) if self.race.bound() > bound => step *= 2.0,
+                    Some(_) => {
+                        root.center = known;
+                        step /= 4.0;
+                    }
+                }
+            }
+            true
+        })
+    }
+
+    /// Has the root refute a target, and raises the bound as far as the profits show, up to `last`. The split is improved
+    /// beside it, in proportion to the effort of pricing.
+    fn ascend_to(&mut self, (target, last): (f64, f64), ascent: &Ascent, root: &mut Root) -> Option<Verdict> {
+        let (bound, cx) = (self.race.bound(), self.race.cx);
+        let mut beside = refinements(&mut self.primal, bound, cx);
+        let how = (ascent.cells, ascent.rounds);
+        let (verdict, shown) = root.ascend((bound, target, last), how, &mut |sums| _ = beside(sums), cx)?;
+        drop(beside);
+        self.enter();
+        self.refuted(shown);
+        self.stats.set("root_bound", self.race.bound());
+        self.report("column generation");
+        Some(verdict)
     }
 
     /// Raises the bound to targets these parts below the best split; whether the root refutes all of them.
@@ -411,7 +443,7 @@ impl<'a> Proof<'a> {
 }
 
 /// Improves the split in proportion to the sums of pricing that it is told of; the value of the best one.
-pub fn refinements<'p>(
+fn refinements<'p>(
     primal: &'p mut Primal,
     bound: f64,
     cx: &'p SearchContext,
