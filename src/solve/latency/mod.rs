@@ -25,7 +25,7 @@ mod views;
 mod watch;
 mod weighted;
 
-use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, in_pool, refuse_sharding};
+use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem};
 use labels::Used;
 
@@ -79,7 +79,6 @@ impl Solver for LatencyDp {
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        let cx = &*cx;
-        Ok(in_pool(cx, || run::solve(problem, self.max_ideals, cx)))
+        Ok(run::solve(problem, self.max_ideals, cx))
     }
 }
