@@ -21,14 +21,14 @@ impl Ascent {
         Self { cells: Resolution::ROUGH, rounds: FEW_ROUNDS, steps: [0.01, LEAST_STEP], close: CLOSE };
 
     /// The last one in rough cells, in as many rounds as it takes.
-    const SECOND: Self = Self { rounds: usize::MAX, steps: [1.2e-3, LEAST_STEP], ..Self::FIRST };
+    const LAST: Self = Self { rounds: usize::MAX, steps: [1.2e-3, LEAST_STEP], ..Self::FIRST };
 
     /// As far as cells show anything, where the linear program has had its turn.
-    const TO_THE_END: [Self; 2] = [Self::FIRST.to_the_end(), Self::SECOND.to_the_end()];
+    const TO_THE_END: [Self; 2] = [Self::FIRST.to_the_end(), Self::LAST.to_the_end()];
 
     /// Those before the linear program: where fine cells are many, in rough ones; where they are too many, these hide what is
     /// left, and the linear program looks more closely.
-    pub fn first(reach: Reach) -> Vec<Self> {
+    pub fn initial(reach: Reach) -> Vec<Self> {
         match reach {
             Reach::None | Reach::Memory => Vec::new(),
             Reach::Quick => Self::in_cells(Resolution::FINE).to_vec(),
@@ -47,7 +47,7 @@ impl Ascent {
 
     /// The first and the last one in these cells.
     pub const fn in_cells(cells: Resolution) -> [Self; 2] {
-        [Self { cells, ..Self::FIRST }, Self { cells, ..Self::SECOND }]
+        [Self { cells, ..Self::FIRST }, Self { cells, ..Self::LAST }]
     }
 
     const fn to_the_end(self) -> Self {

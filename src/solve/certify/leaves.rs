@@ -263,8 +263,7 @@ mod tests {
 
     /// How often targets that rise to the optimum and beyond were refuted with parts, and met by a split.
     fn check(mut instance: Instance, is_convex: bool, limit: Option<f64>) -> [usize; 2] {
-        instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
-        instance.platform.accelerators.iter_mut().for_each(|class| class.memory = limit);
+        samples::limit_memory(&mut instance, limit);
         let problem = samples::problem(&instance, is_convex);
         let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
         let setting = Setting::new(&problem, &unordered);

@@ -164,11 +164,11 @@ impl<'a> Proof<'a> {
 
     /// Whether the bound is about that of the linear program.
     fn is_close(&self) -> bool {
-        self.race.objective().is_some_and(|upper| self.race.bound() >= upper * (1.0 - CLOSE))
+        self.race.is_within(CLOSE)
     }
 
-    /// Closes the gap where memory counts beside loads along lines: a tree is refuted half of the way to the best split, then half
-    /// of the rest, and so on. Beside it annealing alone finds better splits than with those of pairs.
+    /// Closes the gap along lines: a tree is refuted half of the way to the best split, then half of the rest, and so on. Where
+    /// memory counts beside loads, annealing alone finds better splits beside it than with those of pairs.
     fn climb(&mut self, root: &mut Root) {
         let devices = root.generation.devices;
         if devices.limit_memory() {
@@ -265,7 +265,7 @@ impl<'a> Proof<'a> {
     /// Raises the bound where pricing is quick.
     fn ascend(&mut self, root: &mut Root) {
         let Some(upper) = self.race.objective() else { return };
-        self.ascend_by(&Ascent::first(root.reach(upper)), root);
+        self.ascend_by(&Ascent::initial(root.reach(upper)), root);
     }
 
     /// Ascends in several ways, one after another; whether it is worth it to go on. Steps get longer while they succeed: profits

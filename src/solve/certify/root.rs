@@ -147,30 +147,27 @@ impl<'a> Root<'a> {
     /// Where profits π miss the target by ε, each set S of such a split has π(S) ≥ z − ε, as all others have z at most. So its
     /// bytes are within max (bytes(S) + μ·π(S)) − μ·(z − ε) over all sets of at most that load, for any price μ ≥ 0.
     pub fn is_roomy(&mut self, limited: &Devices, target: f64) -> bool {
-        let counts = &self.generation.devices.counts;
-        let profit = self.center.profit.clone();
-        let most: Vec<f64> = (0..counts.len()).map(|kind| self.most(kind, &profit, target)).collect();
+        let (counts, profit) = (&self.generation.devices.counts, &self.center.profit);
+        let lines = self.lines.as_ref().map(|lines| rough(lines, target, Resolution::ROUGH));
+        let mut lines = lines.filter(|lines| effort(lines, target).is_some());
+        let pricers = &mut self.pricers;
+        let mut most_of = |kind: usize, profit: &[f64]| match &mut lines {
+            Some(lines) => lines[kind].price(profit, target).upper,
+            None => pricers[kind].relax(profit, target).upper,
+        };
+        let most: Vec<f64> = (0..counts.len()).map(|kind| most_of(kind, profit)).collect();
         let earned: f64 = most.iter().zip(counts).map(|(most, &count)| most * count as f64).sum();
         let total: f64 = profit.iter().sum();
-        let missing = (earned - total).max(0.0) + rounding(&profit);
+        let missing = (earned - total).max(0.0) + rounding(profit);
         (0..counts.len()).all(|kind| {
             let Some((bytes, room)) = limited.memory(kind) else { return true };
             let scale = bytes.iter().sum::<f64>() / total;
             PRICES_OF_PROFIT.iter().any(|price| {
                 let price = price * scale;
-                let worth: Vec<f64> = bytes.iter().zip(&profit).map(|(bytes, profit)| bytes + price * profit).collect();
-                self.most(kind, &worth, target) - price * (most[kind] - missing) <= room
+                let worth: Vec<f64> = bytes.iter().zip(profit).map(|(bytes, profit)| bytes + price * profit).collect();
+                most_of(kind, &worth) - price * (most[kind] - missing) <= room
             })
         })
-    }
-
-    /// The most profit of a set on a device of this kind, along a line where that is quick.
-    fn most(&mut self, kind: usize, profit: &[f64], target: f64) -> f64 {
-        let line = self.lines.as_mut().map(|lines| lines[kind].rough(target, Resolution::ROUGH.0));
-        match line.filter(|line| line.effort(target).is_some()) {
-            Some(mut line) => line.price(profit, target).upper,
-            None => self.pricers[kind].relax(profit, target).upper,
-        }
     }
 
     /// A target between two that the best profits so far refute; `low` is refuted.
@@ -208,18 +205,14 @@ mod tests {
     use super::super::assignment::{Assignment, Setting};
     use super::super::samples;
     use super::*;
+    use crate::instance::Instance;
     use crate::preprocess::Unordered;
     use crate::problem::fits;
 
     /// Whether devices are roomy at this part of the largest load that a device can have, and whether no split within that
     /// breaks a limit; `None` where no limit counts.
-    fn roomy(
-        (mut instance, is_convex): (crate::instance::Instance, bool),
-        profit: &[f64],
-        part: f64,
-    ) -> Option<[bool; 2]> {
-        instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
-        instance.platform.accelerators.iter_mut().for_each(|class| class.memory = Some(14.0));
+    fn roomy((mut instance, is_convex): (Instance, bool), profit: &[f64], part: f64) -> Option<[bool; 2]> {
+        samples::limit_memory(&mut instance, Some(14.0));
         let problem = samples::problem(&instance, is_convex);
         let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
         let setting = Setting::new(&problem, &unordered);
@@ -228,17 +221,13 @@ mod tests {
         let mut root = Root::new(&free, &cx)?;
         let target = free.ceiling().min(80.0) * part;
         root.center.profit = profit[..setting.unit_count()].to_vec();
-        let (count, devices) = (setting.unit_count() as u32, setting.device_count());
-        let split = |number: usize| Assignment {
-            device_of: (0..count).map(|u| (number / devices.pow(u) % devices) as u32).collect(),
-        };
         let breaks = |split: &Assignment| {
             let is_within = setting.loads(split).is_some_and(|loads| loads.iter().all(|load| load[0] <= target));
-            let has_sets = (0..devices).all(|device| setting.is_convex(split, device));
+            let has_sets = (0..setting.device_count()).all(|device| setting.is_convex(split, device));
             let has_room = |(d, bytes): (usize, &f64)| fits(*bytes, setting.kind(d).memory_limit);
             is_within && has_sets && !setting.memory(split).iter().enumerate().all(has_room)
         };
-        let fit = !(0..devices.pow(count)).map(split).any(|split| breaks(&split));
+        let fit = !samples::splits(&setting).any(|split| breaks(&split));
         Some([root.is_roomy(&limited, target), fit])
     }
 

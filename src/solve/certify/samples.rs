@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use super::assignment::{Assignment, Setting};
 use crate::instance::{Edge, Instance, Node, Platform};
 use crate::problem::{Problem, ProblemSpec, Scope};
 
@@ -54,6 +55,20 @@ pub fn drawn<S: Strategy>(strategy: S, count: usize) -> impl Iterator<Item = S::
 pub fn problem(instance: &Instance, is_convex: bool) -> Problem {
     let scope = if is_convex { Scope::Convex } else { Scope::Arbitrary };
     Problem::new(instance, ProblemSpec { scope, ..ProblemSpec::of(instance) }).unwrap()
+}
+
+/// Gives each node some bytes, and accelerators room for so many.
+pub fn limit_memory(instance: &mut Instance, limit: Option<f64>) {
+    instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
+    instance.platform.accelerators.iter_mut().for_each(|class| class.memory = limit);
+}
+
+/// All splits of the units over the devices, valid or not.
+pub fn splits(setting: &Setting) -> impl Iterator<Item = Assignment> {
+    let (count, devices) = (setting.unit_count() as u32, setting.device_count());
+    (0..devices.pow(count)).map(move |number| Assignment {
+        device_of: (0..count).map(|u| (number / devices.pow(u) % devices) as u32).collect(),
+    })
 }
 
 /// All sets of so many units.

@@ -46,7 +46,7 @@ mod tests {
     use crate::solve::bundle::Verdict;
     use crate::solve::certify::assignment::{Assignment, Setting};
     use crate::solve::certify::covering::Devices;
-    use crate::solve::certify::samples::{instances, problem, sets};
+    use crate::solve::certify::samples::{instances, problem, sets, splits};
 
     /// F by enumeration.
     fn surplus(setting: &Setting, devices: &Devices, profit: &[f64], target: f64) -> f64 {
@@ -65,12 +65,7 @@ mod tests {
 
     /// The least objective by enumeration.
     fn optimum(setting: &Setting) -> f64 {
-        let (count, devices) = (setting.unit_count() as u32, setting.device_count());
-        let split = |number: usize| Assignment {
-            device_of: (0..count).map(|u| (number / devices.pow(u) % devices) as u32).collect(),
-        };
-        let splits = (0..devices.pow(count)).map(split);
-        splits.filter_map(|split| setting.objective(&split)).fold(f64::INFINITY, f64::min)
+        splits(setting).filter_map(|split| setting.objective(&split)).fold(f64::INFINITY, f64::min)
     }
 
     proptest! {

@@ -109,7 +109,7 @@ impl<const D: usize> Plan<D> {
 pub(super) const HALF_ROOM: f64 = 1.0 + 5e-11;
 
 /// The most cells of a device.
-pub(super) const MOST_CELLS: f64 = 1e5;
+const MOST_CELLS: f64 = 1e5;
 
 /// Cells of times that are no decimals, as a part of all.
 const SMALL_PART: f64 = 1e-6;

@@ -170,7 +170,7 @@ mod tests {
     use crate::solve::SearchContext;
     use crate::solve::certify::assignment::{Assignment, Setting};
     use crate::solve::certify::covering::Devices;
-    use crate::solve::certify::samples::{instances, problem, sets};
+    use crate::solve::certify::samples::{instances, limit_memory, problem, sets};
 
     /// Units without nets.
     fn loose(times: &[f64]) -> LinePricer {
@@ -233,8 +233,7 @@ mod tests {
             target in 0..30u32,
             limit in prop_oneof![Just(None), (3..30u32).prop_map(Some)],
         ) {
-            instance.nodes.iter_mut().enumerate().for_each(|(v, node)| node.memory = (v * 37 % 11 + 1) as f64);
-            instance.platform.accelerators[0].memory = limit.map(f64::from);
+            limit_memory(&mut instance, limit.map(f64::from));
             let problem = problem(&instance, is_convex);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
