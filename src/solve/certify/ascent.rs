@@ -40,7 +40,7 @@ impl Ascent {
     /// Those after a bound that is clearly open, each with rounds that the linear program has before.
     pub fn further(reach: Reach) -> Vec<(usize, [Self; 2])> {
         match reach {
-            Reach::Large => vec![(24, Self::in_cells(Resolution::FINE)), (120, Self::TO_THE_END)],
+            Reach::Large => vec![(2, Self::in_cells(Resolution::FINE)), (120, Self::TO_THE_END)],
             _ => vec![(1, Self::in_cells(Resolution::ROUGH))],
         }
     }
