@@ -32,7 +32,7 @@ impl Ascent {
         match reach {
             Reach::None | Reach::Memory => Vec::new(),
             Reach::Quick => Self::in_cells(Resolution::FINE).to_vec(),
-            Reach::Large => Self::in_cells(Resolution::ROUGH).to_vec(),
+            Reach::Large(_) => Self::in_cells(Resolution::ROUGH).to_vec(),
             Reach::Rough => vec![Self { close: ROUGHLY_CLOSE, ..Self::FIRST }],
         }
     }
@@ -40,7 +40,10 @@ impl Ascent {
     /// Those after a bound that is clearly open, each with rounds that the linear program has before.
     pub fn further(reach: Reach) -> Vec<(usize, [Self; 2])> {
         match reach {
-            Reach::Large => vec![(2, Self::in_cells(Resolution::FINE)), (120, Self::TO_THE_END)],
+            Reach::Large(sums) => {
+                let rounds = (SUMS_OF_LOOK / sums).clamp(FEWEST_OF_LOOK, MOST_OF_LOOK);
+                vec![(rounds, Self::in_cells(Resolution::FINE)), (120, Self::TO_THE_END)]
+            }
             _ => vec![(1, Self::in_cells(Resolution::ROUGH))],
         }
     }
@@ -71,3 +74,8 @@ const LEAST_CLOSE_STEP: f64 = 1e-4;
 
 /// Rounds for each target of the first ascent.
 const FEW_ROUNDS: usize = 40;
+
+/// Rounds of the linear program's first look: as many as would make so many sums along lines, within these.
+const SUMS_OF_LOOK: usize = 2_000_000_000;
+const FEWEST_OF_LOOK: usize = 2;
+const MOST_OF_LOOK: usize = 24;

@@ -241,7 +241,7 @@ impl<'a> Proof<'a> {
             self.ascend(root);
         }
         let Some(upper) = self.race.objective() else { return };
-        let is_large = matches!(reach, Reach::Large | Reach::Rough);
+        let is_large = matches!(reach, Reach::Large(_) | Reach::Rough);
         if is_large && self.race.bound() < self.race.last_target(upper) * (1.0 - CLEARLY_OPEN) {
             self.insist(root, reach);
         } else {
@@ -257,7 +257,7 @@ impl<'a> Proof<'a> {
             self.ascend_by(&ascents, root);
         }
         self.refine(self.last_patience());
-        if reach == Reach::Large && self.has_long_fronts() {
+        if matches!(reach, Reach::Large(_)) && self.has_long_fronts() {
             self.climb(root);
         }
     }

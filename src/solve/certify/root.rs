@@ -37,8 +37,8 @@ pub enum Reach {
     None,
     /// Rounds in fine cells are over at once, and so is the linear program.
     Quick,
-    /// Rounds in fine cells are quicker than the linear program's.
-    Large,
+    /// Rounds in fine cells take so many sums, and are quicker than the linear program's.
+    Large(usize),
     /// Only rough cells are quick.
     Rough,
     /// Memory is limited, and counted in cells beside loads.
@@ -100,7 +100,7 @@ impl<'a> Root<'a> {
         }
         match effort(lines, target) {
             Some(sums) if sums < LARGE => Reach::Quick,
-            Some(_) => Reach::Large,
+            Some(sums) => Reach::Large(sums),
             None if effort(&rough(lines, target, Resolution::ROUGH), target).is_some_and(|sums| sums >= LARGE) => {
                 Reach::Rough
             }

@@ -13,7 +13,7 @@ use super::weighted::Weighted;
 use crate::problem::{Problem, Solution, fits};
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
 use crate::solve::objective::{Held, all_fit, held};
-use crate::solve::{BoundSource, LowerBound, Outcome, Run};
+use crate::solve::{BoundSource, LowerBound, Outcome, Run, in_pool};
 
 /// Labels kept of each state by the first pass, and how many times more by each pass after.
 const BEAM: usize = 4;
@@ -87,7 +87,7 @@ fn solve_lattice(model: &Model, lattice: Option<Lattice>, max_ideals: usize, bou
                 state.stats.set("cuts", lattice.cuts.len() as f64);
                 state.search(&lattice, moves);
             }
-            None => state.search_windows(),
+            None => in_pool(cx, || state.search_windows()),
         }
     }
     state.finish()
@@ -124,42 +124,33 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Searches within windows of ever more ideals, where there are too many of them or of moves, and by configurations, by
-    /// turns.
+    /// Searches within windows of ever more ideals, where there are too many of them or of moves, and beside that by
+    /// configurations; what one has found the other knows once both are done.
     fn search_windows(&mut self) {
-        let are_few = self.model.problem.node_count() <= Items::MOST;
-        let items = are_few.then(|| Items::new(self.model));
-        let mut configurations =
-            items.as_ref().map(|items| Configurations::new(items, &self.node_blocks(), self.race.cx));
+        let (model, cx) = (self.model, self.race.cx);
+        let are_few = model.problem.node_count() <= Items::MOST;
+        let items = are_few.then(|| Items::new(model));
+        let mut configurations = items.as_ref().map(|items| Configurations::new(items, &self.node_blocks(), cx));
         let (mut window, mut is_wider) = (2, true);
         while !self.is_done() && (is_wider || configurations.is_some()) {
+            let turns = configurations.map(|search| Turns::new(model, search, self.node_blocks(), self.upper()));
             // The wider a window, the longer it takes.
-            for _ in 0..window / 2 {
-                configurations = configurations.filter(|_| !self.is_done()).and_then(|search| self.turn(search));
-            }
-            is_wider = is_wider && !self.is_done() && self.search_window(window) && window < self.model.unit_count();
+            let (turns, has_window) =
+                rayon::join(|| turns.map(|turns| turns.run(window / 2, cx)), || is_wider && self.search_window(window));
+            configurations = turns.and_then(|turns| self.take_up(turns));
+            is_wider = has_window && window < model.unit_count();
             window *= if is_wider { 2 } else { 1 };
         }
     }
 
-    /// A turn of the configurations; these again where more may come of the next one.
-    fn turn<'b>(&mut self, mut configurations: Configurations<'b>) -> Option<Configurations<'b>> {
-        let (model, cx, blocks) = (self.model, self.race.cx, self.node_blocks());
-        let mut tell = |found: Found| {
-            match found {
-                Found::Bound(bound) => {
-                    self.race.raise(bound * (1.0 - 0.5 * SEARCH_TOLERANCE), BoundSource::LongestPath);
-                }
-                Found::Split(blocks) => {
-                    if let Some(split) = trace::of_nodes(model, blocks) {
-                        self.offer(split);
-                    }
-                }
-            }
-            self.race.report("configurations");
-            self.upper()
-        };
-        configurations.turn(blocks, &mut tell, cx).then_some(configurations)
+    /// Takes up what turns have found; the configurations again where more may come of them.
+    fn take_up<'b>(&mut self, turns: Turns<'a, 'b>) -> Option<Configurations<'b>> {
+        if let Some(split) = turns.split {
+            self.offer(split);
+        }
+        self.race.raise(turns.bound * (1.0 - 0.5 * SEARCH_TOLERANCE), BoundSource::LongestPath);
+        self.race.report("configurations");
+        turns.goes_on.then_some(turns.search)
     }
 
     /// What the accelerators of the best split run.
@@ -303,6 +294,51 @@ impl<'a> State<'a> {
     }
 }
 
+/// Turns of the configurations, and what they find.
+struct Turns<'a, 'b> {
+    model: &'a Model<'a>,
+    search: Configurations<'b>,
+    /// The blocks of the best split, and below what splits have to end to be of use.
+    blocks: Vec<NodeBlock>,
+    upper: f64,
+    /// The best split found.
+    split: Option<Solution>,
+    /// No split ends earlier.
+    bound: f64,
+    /// Whether more may come of the next turn.
+    goes_on: bool,
+}
+
+impl<'a, 'b> Turns<'a, 'b> {
+    fn new(model: &'a Model<'a>, search: Configurations<'b>, blocks: Vec<NodeBlock>, upper: f64) -> Self {
+        Self { model, search, blocks, upper, split: None, bound: 0.0, goes_on: true }
+    }
+
+    /// So many of them.
+    fn run(mut self, count: usize, cx: &SearchContext) -> Self {
+        for _ in 0..count {
+            let known = self.blocks.clone();
+            let mut tell = |found: Found| {
+                match found {
+                    Found::Bound(bound) => self.bound = self.bound.max(bound),
+                    Found::Split(blocks) => {
+                        let split = trace::of_nodes(self.model, blocks);
+                        if let Some(end) =
+                            split.as_ref().and_then(|split| split.objective).filter(|&end| end < self.upper)
+                        {
+                            self.upper = end * (1.0 - 0.5 * SEARCH_TOLERANCE);
+                            (self.split, self.blocks) = (split, blocks.to_vec());
+                        }
+                    }
+                }
+                self.upper
+            };
+            self.goes_on = self.goes_on && self.search.turn(known, &mut tell, cx);
+        }
+        self
+    }
+}
+
 /// What the flows of a lattice have learned.
 struct Game {
     /// What all answers take along paths, together.
@@ -381,7 +417,7 @@ mod tests {
             let best = generated::least_latency(&problem);
             let model = Model::new(&problem);
             let mut state = State::new(&model, 0.0, &cx);
-            state.search_windows();
+            in_pool(&cx, || state.search_windows());
             let outcome = state.finish().outcome;
             let found = outcome.solution().and_then(|split| split.objective);
             assert!(found.is_none_or(|found| best.is_some_and(|best| best <= found + 1e-9)), "seed {seed}");
