@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use super::assignment::Assignment;
 use super::branching::{Branching, Fractions};
 use super::covering::{Column, Decision, Devices, Verdict, along};
+use super::enumeration::{self, Effort, Found};
 use super::gains::{Gains, Side};
-use super::pricing::ROOM;
+use super::pricing::{LinePricer, ROOM};
 use super::root::{Resolution, effort, rough};
 use super::tree::{Ending, as_assignment};
 use crate::problem::fits;
@@ -19,6 +20,8 @@ pub struct Leaves<'a> {
     /// In which cells leaves are priced, one after another as sets show that do not fit.
     cells: &'static [Resolution],
     work: Vec<f64>,
+    /// How many times the effort of pricing a leaf the enumeration of its splits may take.
+    times: usize,
     /// The next ones last.
     open: Vec<Leaf>,
     /// Those that have no split below the last target.
@@ -26,6 +29,8 @@ pub struct Leaves<'a> {
     gains: Gains,
     /// How many times a leaf was priced.
     pub nodes: usize,
+    /// The largest part of what sets may fall short by that was enumerated for a leaf at the last target.
+    pub enumerated: f64,
 }
 
 /// A part of the splits, and what is known of it.
@@ -50,6 +55,8 @@ struct Priced {
     found: Option<Assignment>,
     /// What its last decision gained.
     gain: Option<(Side, f64)>,
+    /// Which part of what sets may fall short by was enumerated.
+    enumerated: f64,
     /// The effort of it.
     sums: usize,
 }
@@ -70,27 +77,31 @@ impl<'a> Leaves<'a> {
         let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: 0 };
         let (work, gains) = (devices.work(), Gains::default());
         let cells = if devices.limit_memory() { &CELLS_BESIDE_MEMORY[..] } else { &CELLS[..] };
-        Self { devices, cells, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0 }
+        Self { devices, cells, work, times: 1, open: vec![root], refuted: Vec::new(), gains, nodes: 0, enumerated: 0.0 }
     }
 
-    /// Refutes a target, or finds a split below `upper`; several leaves at once where there are threads. `beside`, which runs
-    /// beside that, is told how many sums pricing took since, and says whether to go on.
+    /// Refutes a target, or finds a split below `upper`, pricing about so many leaves at most; several at once where there are
+    /// threads. `beside`, which runs beside that, is told how many sums pricing took since, and says whether to go on.
     pub fn refute(
         &mut self,
         (target, upper): (f64, f64),
+        most_nodes: usize,
         beside: &mut (dyn FnMut(usize) -> bool + Send),
         cx: &SearchContext,
     ) -> Ending {
+        let last = self.nodes.saturating_add(most_nodes);
+        self.enumerated = 0.0;
         self.open.extend(self.refuted.drain(..).rev());
         let mut sums = 0;
         while !self.open.is_empty() {
-            if cx.should_stop() {
+            if cx.should_stop() || self.nodes >= last {
                 return Ending::Limit;
             }
             let batch = self.open.split_off(self.open.len().saturating_sub(cx.lanes()));
             let price = || batch.into_par_iter().map(|leaf| self.price(leaf, (target, upper), cx)).collect::<Vec<_>>();
             let (priced, goes_on) = rayon::join(price, || beside(sums));
             self.nodes += priced.len();
+            self.enumerated = priced.iter().map(|priced| priced.enumerated).fold(self.enumerated, f64::max);
             sums = priced.iter().map(|priced| priced.sums).sum();
             let (mut found, mut is_undecided) = (None, false);
             for priced in priced {
@@ -120,7 +131,7 @@ impl<'a> Leaves<'a> {
         let lines = self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, self.cells[leaf.cells]));
         let priceable = lines.and_then(|lines| Some((effort(&lines, target)?, lines)));
         let Some((sums, mut lines)) = priceable else {
-            return Priced { becomes: Becomes::Undecided(leaf), found: None, gain: None, sums: 0 };
+            return Priced { becomes: Becomes::Undecided(leaf), found: None, gain: None, enumerated: 0.0, sums: 0 };
         };
         let mut bundle = along(&self.devices.counts, &mut lines, target, (&self.work, &leaf.profit));
         leaf.sets.iter().for_each(|(kind, units)| bundle.know(*kind, units));
@@ -130,7 +141,13 @@ impl<'a> Leaves<'a> {
         let gain = leaf.last.take().map(|(side, before)| (side, surplus.min(0.0) - before));
         leaf.sets = columns.iter().map(|(column, _)| (column.kind, column.units.clone())).collect();
         leaf.profit = bundle.center().to_vec();
-        let (becomes, found) = if verdict == Verdict::Refuted {
+        drop(bundle);
+        let is_refuted = verdict == Verdict::Refuted;
+        let enumerated = (!is_refuted).then(|| self.enumerate(&leaf, (&mut lines, sums * rounds), (target, upper), cx));
+        let Found { best, is_complete, part } = enumerated.flatten().unwrap_or_default();
+        let (becomes, found) = if best.is_some() {
+            (Becomes::Open(vec![leaf]), best)
+        } else if is_refuted || is_complete {
             (Becomes::Refuted(leaf), None)
         } else if cx.should_stop() {
             (Becomes::Open(vec![leaf]), None)
@@ -139,7 +156,23 @@ impl<'a> Leaves<'a> {
             let does_not_fit = is_open && self.broken(&columns, target) > MOST_BROKEN;
             self.look_into(leaf, &columns, (does_not_fit, surplus), upper)
         };
-        Priced { becomes, found, gain, sums: sums * rounds }
+        Priced { becomes, found, gain, enumerated: part, sums: sums * rounds }
+    }
+
+    /// Puts splits of a leaf together from enumerated sets, where its pricing took so many sums.
+    fn enumerate(
+        &self,
+        leaf: &Leaf,
+        (lines, sums): (&mut [LinePricer], usize),
+        (target, upper): (f64, f64),
+        cx: &SearchContext,
+    ) -> Option<Found> {
+        let (devices, decisions, profit) = (self.devices, &leaf.decisions[..], &leaf.profit[..]);
+        let query = enumeration::Query { devices, decisions, profit, target, upper };
+        // What is found for all splits serves every leaf; with memory limits much of that effort is never made.
+        let is_root = decisions.is_empty() && !devices.limit_memory();
+        let times = if is_root { TIMES_FOR_ROOT * self.times } else { self.times };
+        enumeration::search(&query, lines, Effort::of(sums.saturating_mul(times)), cx)
     }
 
     /// What becomes of a leaf whose profits miss the target by `surplus`, and a split below `upper` that its columns make up; in
@@ -241,6 +274,9 @@ const CELLS: [Resolution; 2] = [Resolution::MIDDLE, Resolution::FINE];
 const CELLS_BESIDE_MEMORY: [Resolution; 3] =
     [Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)];
 
+/// How many times the effort of a leaf's the enumeration of all splits may take.
+const TIMES_FOR_ROOT: usize = 4;
+
 /// A leaf is parted after so many rounds, or where so many times the gain of the last few do not refute the target.
 const MOST_ROUNDS: usize = 40;
 const ROUNDS_AT_ONCE: usize = 5;
@@ -262,7 +298,7 @@ mod tests {
     use crate::solve::brute_force::BruteForce;
 
     /// How often targets that rise to the optimum and beyond were refuted with parts, and met by a split.
-    fn check(mut instance: Instance, is_convex: bool, limit: Option<f64>) -> [usize; 2] {
+    fn check(mut instance: Instance, is_convex: bool, limit: Option<f64>, times: usize) -> [usize; 2] {
         samples::limit_memory(&mut instance, limit);
         let problem = samples::problem(&instance, is_convex);
         let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
@@ -270,11 +306,11 @@ mod tests {
         let devices = Devices::new(&setting, &cx).expect("a narrow graph");
         let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
         let Some(optimum) = run.outcome.solution().and_then(|split| split.objective) else { return [0; 2] };
-        let mut leaves = Leaves::new(&devices, devices.work());
+        let mut leaves = Leaves { times, ..Leaves::new(&devices, devices.work()) };
         let mut ends = [0; 2];
         for part in [0.5, 0.9, 0.99, 1.0, 1.01] {
             let target = optimum * part;
-            match leaves.refute((target, f64::INFINITY), &mut |_| true, &cx) {
+            match leaves.refute((target, f64::INFINITY), usize::MAX, &mut |_| true, &cx) {
                 Ending::Refuted => {
                     assert!(target < optimum, "{target} refuted, optimum {optimum}: {instance:?}");
                     ends[0] += usize::from(leaves.refuted.len() > 1);
@@ -294,12 +330,16 @@ mod tests {
     #[test]
     fn rising_targets_are_refuted_up_to_the_optimum() {
         let mut ends = [0; 2];
-        let mut count = |instance, number: usize| {
+        let mut count = |instance: Instance, number: usize| {
             let limit = [None, Some(14.0), Some(25.0)][number % 3];
-            ends.iter_mut().zip(check(instance, number.is_multiple_of(2), limit)).for_each(|(sum, more)| *sum += more);
+            // Small graphs need no tree where their splits are enumerated.
+            for times in [0, 1] {
+                let more = check(instance.clone(), number.is_multiple_of(2), limit, times);
+                ends.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+            }
         };
         samples::drawn(odd_cycles(2), 24).enumerate().for_each(|(number, instance)| count(instance, number));
         samples::drawn(samples::instances(), 24).enumerate().for_each(|(number, instance)| count(instance, number));
-        assert!(ends[0] >= 4 && ends[1] >= 12, "{ends:?} targets refuted in parts, and met");
+        assert!(ends[0] >= 4 && ends[1] >= 24, "{ends:?} targets refuted in parts, and met");
     }
 }

@@ -9,6 +9,7 @@ mod assignment;
 mod branching;
 mod covering;
 mod crowding;
+mod enumeration;
 mod gains;
 mod leaves;
 pub mod multilevel;

@@ -179,18 +179,37 @@ impl<'a> Proof<'a> {
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
             let target = if last - bound > LAST_CLIMB * last { bound + CLIMB * (last - bound) } else { last };
-            let mut beside = refinements(&mut self.primal, bound, self.race.cx);
-            let ending =
-                leaves.refute((target, upper), &mut |sums| beside(sums).is_none_or(|best| best > target), self.race.cx);
-            drop(beside);
-            self.enter();
-            self.note(&ending, target);
-            if ending == Ending::Undecided {
+            if self.refute(&mut leaves, (target, upper), usize::MAX) == Ending::Undecided {
                 break;
             }
         }
         root.generation.effort.nodes += leaves.nodes;
         root.center.profit = devices.work();
+    }
+
+    /// Has so many leaves of a tree refute a target. The split is improved beside it.
+    fn refute(&mut self, leaves: &mut Leaves, (target, upper): (f64, f64), most: usize) -> Ending {
+        let (bound, cx) = (self.race.bound(), self.race.cx);
+        let mut beside = refinements(&mut self.primal, bound, cx);
+        let mut goes_on = |sums| beside(sums).is_none_or(|best| best > target);
+        let ending = leaves.refute((target, upper), most, &mut goes_on, cx);
+        drop(beside);
+        self.enter();
+        self.note(&ending, target);
+        ending
+    }
+
+    /// Puts splits together from the sets that the root's profits leave, as long as that finds better ones; which part of these sets
+    /// was enumerated.
+    fn enumerate(&mut self, root: &mut Root) -> f64 {
+        let mut leaves = Leaves::new(root.generation.devices, root.center.profit.clone());
+        while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
+            self.refute(&mut leaves, (self.race.last_target(upper), upper), 1);
+            if self.race.objective() == Some(upper) {
+                break;
+            }
+        }
+        leaves.enumerated
     }
 
     /// Whether devices have so many units that fronts of several resources are long.
@@ -249,11 +268,16 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Goes on where pricing is quick along lines and the bound clearly below the best split: by ever finer cells, with looks at
-    /// the tree of the linear program between them, which needs none; then by patient search for splits and a tree along lines.
+    /// Goes on where pricing is quick along lines and the bound clearly below the best split: by a tree along lines once splits can be
+    /// enumerated; else by ever finer cells, with looks at the tree of the linear program between them, which needs none, and then by
+    /// patient search for splits before the tree.
     fn insist(&mut self, root: &mut Root, reach: Reach) {
         for (rounds, ascents) in Ascent::further(reach) {
             self.branch(root, Budget { nodes: FIRST_NODES, rounds }, 0.0);
+            if self.enumerate(root) > PROMISING {
+                self.climb(root);
+                return;
+            }
             self.ascend_by(&ascents, root);
         }
         self.refine(self.last_patience());
@@ -480,6 +504,9 @@ const FAR_FROM_SOLVED: f64 = 0.002;
 /// Sums of the bundle method in the time of which a pair of devices can be split anew, or the split annealed once.
 const EFFORT_PER_RESPLIT: usize = 8_000_000;
 const EFFORT_PER_ANNEALING: usize = 64_000_000;
+
+/// Where the root's sets are enumerated up to this part of what they may fall short by, those of leaves are.
+const PROMISING: f64 = 0.1;
 
 /// Where there are no more units to a device than so many, fronts of load and memory are short.
 const FEW_UNITS: usize = 16;

@@ -64,6 +64,17 @@ impl<'a> Devices<'a> {
         self.resources[kind].iter().find_map(|resource| Some((&resource.unit[..], resource.capacity?)))
     }
 
+    /// Whether devices of a kind pay nothing for what they send and receive.
+    pub fn pays_no_nets(&self, kind: usize) -> bool {
+        let load = &self.resources[kind][0];
+        load.net_out.iter().chain(&load.net_in).all(|&time| time == 0.0)
+    }
+
+    /// What a unit takes of a load on a device of this kind at least; `None` where it cannot run there.
+    pub fn time(&self, kind: usize, unit: usize) -> Option<f64> {
+        self.setting.unordered.units.kinds[kind].times[unit].map(|_| self.resources[kind][0].unit[unit])
+    }
+
     /// Whether some kind's memory counts.
     pub fn limit_memory(&self) -> bool {
         (0..self.counts.len()).any(|kind| self.memory(kind).is_some())

@@ -13,10 +13,10 @@ use super::{Priced, PricedSet, ROOM};
 /// Loads are rounded down to whole cells, as on the [lattice](super::lattice), and so is memory where it is limited, so that
 /// the bound holds. The sets found may be too long or too large by what was rounded off.
 pub struct LinePricer {
-    sweep: Sweep<2>,
+    pub(super) sweep: Sweep<2>,
     cell: f64,
     /// A device's, where it is limited.
-    memory: Option<f64>,
+    pub(super) memory: Option<f64>,
     tables: Tables,
     /// What was found where memory counts.
     known: Known,
@@ -46,7 +46,7 @@ impl LinePricer {
         Self::of(self.sweep.clone(), cell, self.memory)
     }
 
-    fn capacity(&self, target: f64) -> Cells {
+    pub(super) fn capacity(&self, target: f64) -> Cells {
         [self.sweep.capacity(target * ROOM / self.cell, LOAD), self.memory_cells()]
     }
 
@@ -89,10 +89,9 @@ impl LinePricer {
         if profit.iter().all(|&profit| profit == 0.0) {
             return Priced::default();
         }
-        let per_unit = (self.sweep.most_gain() - profit.len() as f64) / profit.iter().map(|p| p.abs()).sum::<f64>();
-        if !per_unit.is_normal() || per_unit < 0.0 {
+        let Some(per_unit) = self.grains_per_unit(profit) else {
             return Priced { upper: f64::MAX, sets: Vec::new() };
-        }
+        };
         // No gain is negative: instead of losing inside, a unit gains outside.
         let spared: f64 = profit.iter().map(|profit| (-profit).max(0.0)).sum();
         let grains = |profit: f64| (profit.max(0.0) * per_unit).ceil() as i32;
@@ -115,6 +114,13 @@ impl LinePricer {
             self.known.add(&sets);
         }
         Priced { upper: upper.max(0.0), sets }
+    }
+
+    /// In how many grains profits are counted; `None` where they are too many or too large for that.
+    pub(super) fn grains_per_unit(&self, profit: &[f64]) -> Option<f64> {
+        let all = profit.iter().map(|profit| profit.abs()).sum::<f64>();
+        let per_unit = (self.sweep.most_gain() - profit.len() as f64) / all;
+        (per_unit.is_normal() && per_unit > 0.0).then_some(per_unit)
     }
 
     /// The ends of most profit, the best one first, each of a load further from the others than `distance` cells.
