@@ -161,18 +161,29 @@ fn published_workloads_are_proven() {
         ("operator/bert_l-3_training", 54.215),
         ("operator/resnet50_inference", 124.355),
     ];
-    for (name, least_above) in published {
-        let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) else { continue };
-        let instance = read_instance(&path, &ReadOptions::default()).unwrap();
-        let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
-        let mut cx = SearchContext::new().with_time_limit(Duration::from_secs(300));
-        let run = Certify.solve(&problem(&instance, &spec), &mut cx).unwrap();
-        let Outcome::Optimal { solution, bound } = run.outcome else { panic!("{name} is not proven") };
-        let value = solution.objective.unwrap();
-        assert!(value < least_above, "{name}: {value}");
-        assert!(proves(bound.value, value), "{name}: {bound:?}, {value}");
-        verify::check(&instance, &spec, &solution).unwrap_or_else(|violations| panic!("{name}: {violations:?}"));
-    }
+    published.into_iter().for_each(|(name, least_above)| is_proven(name, least_above));
+}
+
+/// The same where it takes minutes on one thread: splits of many units that are all but tied.
+#[test]
+#[ignore = "takes minutes"]
+fn published_near_ties_are_proven() {
+    let published = [("layer/resnet50_inference", 33.2223), ("layer/resnet50_training", 76.2036)];
+    published.into_iter().for_each(|(name, least_above)| is_proven(name, least_above));
+}
+
+/// Whether a split below so much is found and proven.
+fn is_proven(name: &str, least_above: f64) {
+    let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) else { return };
+    let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+    let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    let mut cx = SearchContext::new().with_time_limit(Duration::from_secs(600));
+    let run = Certify.solve(&problem(&instance, &spec), &mut cx).unwrap();
+    let Outcome::Optimal { solution, bound } = run.outcome else { panic!("{name} is not proven") };
+    let value = solution.objective.unwrap();
+    assert!(value < least_above, "{name}: {value}");
+    assert!(proves(bound.value, value), "{name}: {bound:?}, {value}");
+    verify::check(&instance, &spec, &solution).unwrap_or_else(|violations| panic!("{name}: {violations:?}"));
 }
 
 /// One node takes nearly all the memory of a device, so that the best set of a pricing round is not the one with the
