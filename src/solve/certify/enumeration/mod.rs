@@ -3,7 +3,7 @@
 //! Let profits π miss a target by m = Σ n_d · z_d − Σ π, where no set that a device of kind d can hold within the target earns
 //! more than z_d. A set S on such a device falls short of that by δ(S) = z_d − π(S) ≥ 0, and as a split leaves no unit out, all
 //! of its sets together fall short by m: none of them by more. Near a tie few sets do not. They are enumerated, and what is
-//! left is an exact cover whose sets fall short by no more than m together ([`search`]).
+//! left is an exact cover whose sets fall short by no more than m together ([`search`](mod@search)).
 //!
 //! One device of a kind that pays for no nets, as CPUs do, need not be enumerated: it holds what the others leave, and what that
 //! can earn is a knapsack ([`rest`]).
