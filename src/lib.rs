@@ -90,6 +90,7 @@ mod report;
 mod reproduce;
 mod search;
 pub mod simulate;
+mod small_set;
 pub mod solve;
 mod statistics;
 mod units;

@@ -177,7 +177,7 @@ fn is_proven(name: &str, least_above: f64) {
     let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) else { return };
     let instance = read_instance(&path, &ReadOptions::default()).unwrap();
     let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
-    let mut cx = SearchContext::new().with_time_limit(Duration::from_secs(600));
+    let mut cx = SearchContext::new().with_time_limit(Duration::from_secs(300));
     let run = Certify.solve(&problem(&instance, &spec), &mut cx).unwrap();
     let Outcome::Optimal { solution, bound } = run.outcome else { panic!("{name} is not proven") };
     let value = solution.objective.unwrap();

@@ -1,8 +1,8 @@
 //! All copies on different devices (Régin, A filtering algorithm for constraints of difference in CSPs, 1994).
 
 use super::matching::{Matching, NONE};
-use super::set::Set;
 use super::state::{Conflict, State};
+use crate::small_set::Set;
 
 impl<const W: usize> State<'_, W> {
     /// Takes from every copy the devices that it has in no way of giving all copies different ones, of different classes.

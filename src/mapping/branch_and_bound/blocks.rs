@@ -1,7 +1,7 @@
 //! Blocks: devices that look alike from outside, as the devices of a node or a rack.
 
-use super::set::Set;
 use crate::mapping::Topology;
+use crate::small_set::Set;
 use crate::solve::SearchContext;
 
 /// Pairs of devices between two looks at the limits.

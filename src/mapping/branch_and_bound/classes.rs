@@ -1,6 +1,6 @@
 //! Classes of devices that exclude each other.
 
-use super::set::Set;
+use crate::small_set::Set;
 
 /// Classes of devices: where a copy has one of a class, no other copy has any of it.
 #[derive(Debug)]

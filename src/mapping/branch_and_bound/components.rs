@@ -1,6 +1,6 @@
 //! Biconnected components (Hopcroft and Tarjan 1973): what no single device holds together. Every ring lies within one.
 
-use super::set::Set;
+use crate::small_set::Set;
 
 /// A device on the path from the root of a depth-first search.
 struct Visit<const W: usize> {

@@ -9,7 +9,6 @@ use rand::{RngExt, SeedableRng};
 
 use super::portfolio::{Round, Row};
 use super::search::Knowledge;
-use super::set::Set;
 use super::state::{Price, State};
 use super::{Model, Proof};
 use crate::mapping::heuristic::MappingAnnealing;
@@ -18,6 +17,7 @@ use crate::mapping::{
     Counted, Device, Mapper, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
 };
 use crate::search::SearchContext;
+use crate::small_set::Set;
 
 const KINDS: [&str; 6] = ["real", "blocks", "noise", "grid", "torus", "slow"];
 

@@ -1,6 +1,6 @@
 //! Copies matched with devices.
 
-use super::set::Set;
+use crate::small_set::Set;
 
 /// Marks a device without a copy.
 pub(super) const NONE: usize = usize::MAX;

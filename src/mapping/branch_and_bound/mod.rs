@@ -21,7 +21,6 @@ mod relation;
 mod revise;
 mod rings;
 mod search;
-mod set;
 mod state;
 mod symmetry;
 mod techniques;

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::classes::Classes;
 use super::relation::{Form, Relation, Weights};
-use super::set::Set;
 use crate::cost::{Piece, Synchronisation, Terms};
 use crate::mapping::MappingProblem;
 use crate::mapping::local::{LocalCost, Traffic};
+use crate::small_set::Set;
 use crate::solve::SearchContext;
 
 /// What a stage's copy pays for the link to its neighbour: the relation's cost times the scale.

@@ -1,7 +1,7 @@
 //! What the link between two devices costs, sorted so that thresholds become sets of devices.
 
-use super::set::Set;
 use crate::mapping::Topology;
+use crate::small_set::Set;
 use crate::solve::SearchContext;
 
 /// Devices whose links are priced, or sorted, between two looks at the limits.

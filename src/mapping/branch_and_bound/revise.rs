@@ -4,8 +4,8 @@
 //! What the target leaves above that sum limits every single link, and with it the neighbour's devices.
 
 use super::model::{Link, PieceRow, Ring};
-use super::set::Set;
 use super::state::{Conflict, Scratch, State, around};
+use crate::small_set::Set;
 
 /// What one device of a copy costs it at least.
 struct Least {

@@ -6,8 +6,8 @@
 
 use super::components::biconnected;
 use super::model::{Link, Ring};
-use super::set::Set;
 use super::state::{Conflict, State};
+use crate::small_set::Set;
 
 impl<const W: usize> State<'_, W> {
     /// Keeps every ring within one component of its links, and checks that all rings find room.

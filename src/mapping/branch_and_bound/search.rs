@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::blocks::Partition;
 use super::model::Model;
-use super::set::Set;
 use super::state::{Conflict, Domains, Price, State};
 use super::symmetry::{Orbits, Symmetry};
 use crate::mapping::Mapping;
 use crate::search::{SearchContext, Verdict};
+use crate::small_set::Set;
 
 /// Which copy is decided about first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

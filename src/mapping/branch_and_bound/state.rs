@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use super::assignment::Assignment;
 use super::matching::Matching;
 use super::model::Model;
-use super::set::Set;
 use super::touched::Touched;
 use crate::mapping::ROUNDING;
+use crate::small_set::Set;
 use crate::solve::SearchContext;
 
 /// The devices that each copy may still have, and what follows for times.

@@ -160,14 +160,20 @@ impl<'a> Bundle<'a> {
             return (profit.to_vec(), f64::MIN);
         }
         let profit: Vec<f64> = profit.iter().map(|profit| profit * scale).collect();
-        let mut earned = 0.0;
-        for (kind, offer) in (self.prices)(&profit).into_iter().enumerate() {
+        let offers = (self.prices)(&profit);
+        for (kind, offer) in offers.iter().enumerate() {
             offer.sets.iter().for_each(|set| self.master.add(kind, set));
-            earned += self.counts[kind] as f64 * offer.most;
         }
-        let surplus = profit.iter().sum::<f64>() - earned - rounding(&profit);
+        let most: Vec<f64> = offers.iter().map(|offer| offer.most).collect();
+        let surplus = surplus(&profit, self.counts, &most);
         (profit, surplus)
     }
+}
+
+/// By how much profits exceed what so many devices of each kind earn, each as much as it can at `most`; less what rounding may add.
+pub fn surplus(profit: &[f64], counts: &[usize], most: &[f64]) -> f64 {
+    let earned: f64 = counts.iter().zip(most).map(|(&count, most)| count as f64 * most).sum();
+    profit.iter().sum::<f64>() - earned - rounding(profit)
 }
 
 /// What the rounding of sums may add to the surplus of these profits: they may cancel one another.

@@ -4,7 +4,7 @@ use super::covering::{Center, Devices, Generation, Pricers, Query, Verdict, alon
 use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
-use crate::solve::bundle::rounding;
+use crate::solve::bundle::surplus;
 
 /// In about how many cells a device's load is counted along a line: the fewer, the quicker rounds are, and the more is rounded
 /// off.
@@ -156,9 +156,8 @@ impl<'a> Root<'a> {
             None => pricers[kind].relax(profit, target).upper,
         };
         let most: Vec<f64> = (0..counts.len()).map(|kind| most_of(kind, profit)).collect();
-        let earned: f64 = most.iter().zip(counts).map(|(most, &count)| most * count as f64).sum();
+        let missing = (-surplus(profit, counts, &most)).max(0.0);
         let total: f64 = profit.iter().sum();
-        let missing = (earned - total).max(0.0) + rounding(profit);
         (0..counts.len()).all(|kind| {
             let Some((bytes, room)) = limited.memory(kind) else { return true };
             let scale = bytes.iter().sum::<f64>() / total;

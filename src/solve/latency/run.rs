@@ -98,8 +98,8 @@ impl<'a> State<'a> {
     fn new(model: &'a Model<'a>, bound: f64, cx: &'a SearchContext) -> Self {
         let mut stats = Stats::default();
         stats.set("units", model.unit_count() as f64);
-        let longest = model.tails.iter().copied().fold(0.0, f64::max) * (1.0 - 0.5 * SEARCH_TOLERANCE);
-        let race = Race::new(bound.max(longest), BoundSource::LongestPath, cx);
+        let longest = model.tails.iter().copied().fold(0.0, f64::max);
+        let race = Race::new(bound.max(less(longest)), BoundSource::LongestPath, cx);
         let mut state = Self { model, race, blocks: Vec::new(), complete: false, stats };
         if let Some(blocks) = trace::all_on_cpu(model) {
             state.keep(blocks);
@@ -148,7 +148,7 @@ impl<'a> State<'a> {
         if let Some(split) = turns.split {
             self.offer(split);
         }
-        self.race.raise(turns.bound * (1.0 - 0.5 * SEARCH_TOLERANCE), BoundSource::LongestPath);
+        self.race.raise(less(turns.bound), BoundSource::LongestPath);
         self.race.report("configurations");
         turns.goes_on.then_some(turns.search)
     }
@@ -216,7 +216,7 @@ impl<'a> State<'a> {
             return false;
         }
         if lattice.is_whole {
-            self.race.raise(bound * (1.0 - 0.5 * SEARCH_TOLERANCE), BoundSource::LongestPath);
+            self.race.raise(less(bound), BoundSource::LongestPath);
         }
         let Some(path) = guide.weighted.cheapest(moves, &guide.completions) else { return false };
         let blocks = trace::blocks(self.model, lattice, &path);
@@ -266,10 +266,9 @@ impl<'a> State<'a> {
         self.stats.set(name, self.stats.get(name).unwrap_or(0.0) + more);
     }
 
-    /// Splits that cannot be below this are of no use: the incumbent, less half of the tolerance, which leaves room
-    /// for the rounding of bounds.
+    /// Splits that cannot be below this are of no use: the incumbent, a little less.
     fn upper(&self) -> f64 {
-        self.race.objective().map_or(f64::MAX, |value| value * (1.0 - 0.5 * SEARCH_TOLERANCE))
+        self.race.objective().map_or(f64::MAX, less)
     }
 
     fn is_done(&self) -> bool {
@@ -292,6 +291,11 @@ impl<'a> State<'a> {
         };
         Run { outcome, stats: self.stats }
     }
+}
+
+/// A time less half of the tolerance, which leaves room for the rounding of bounds.
+fn less(time: f64) -> f64 {
+    time * (1.0 - 0.5 * SEARCH_TOLERANCE)
 }
 
 /// Turns of the configurations, and what they find.
@@ -323,10 +327,10 @@ impl<'a, 'b> Turns<'a, 'b> {
                     Found::Bound(bound) => self.bound = self.bound.max(bound),
                     Found::Split(blocks) => {
                         let split = trace::of_nodes(self.model, blocks);
-                        if let Some(end) =
-                            split.as_ref().and_then(|split| split.objective).filter(|&end| end < self.upper)
+                        if let Some(end) = split.as_ref().and_then(|split| split.objective)
+                            && end < self.upper
                         {
-                            self.upper = end * (1.0 - 0.5 * SEARCH_TOLERANCE);
+                            self.upper = less(end);
                             (self.split, self.blocks) = (split, blocks.to_vec());
                         }
                     }

@@ -5,9 +5,9 @@
 
 use super::super::assignment::Assignment;
 use super::super::model::{Link, Model, Ring};
-use super::super::set::Set;
 use super::super::symmetry::Orbits;
 use super::super::{LEAST_STEP, Proof};
+use crate::small_set::Set;
 
 /// The most neighbours of a stage: assignments of more take long.
 const MOST_NEIGHBOURS: usize = 12;

@@ -6,12 +6,12 @@
 
 use super::super::classes::Classes;
 use super::super::search::{BranchingOrder, DepthFirstSearch, Knowledge};
-use super::super::set::Set;
 use super::super::{LEAST_STEP, Proof};
 use crate::mapping::group_action::GroupAction;
 use crate::mapping::ring_order::RingOrder;
 use crate::mapping::{Mapping, MappingProblem};
 use crate::search::{SearchContext, Verdict};
+use crate::small_set::Set;
 
 /// Actions that place more than so many times the fewest copies are left out.
 const MOST_PLACED: usize = 4;

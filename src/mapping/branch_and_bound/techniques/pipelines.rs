@@ -9,11 +9,11 @@ use super::super::Proof;
 use super::super::blocks::Partition;
 use super::super::model::Model;
 use super::super::search::{BranchingOrder, DepthFirstSearch, Knowledge};
-use super::super::set::Set;
 use super::super::state::{Domains, Price, State};
 use crate::mapping::zone_packing::{Found, Wanted, ZonePacking};
 use crate::mapping::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::search::{SearchContext, Verdict};
+use crate::small_set::Set;
 
 /// Decisions of one search for a pipeline.
 const DECISIONS: u64 = 2000;

@@ -8,16 +8,15 @@
 //! One device of a kind that pays for no nets, as CPUs do, need not be enumerated: it holds what the others leave, and what that
 //! can earn is a knapsack ([`rest`]).
 
-mod bits;
 mod rest;
 mod search;
 
 use super::assignment::Assignment;
 use super::covering::{Decision, Devices};
-use super::pricing::{LinePricer, NearbySet};
+use super::pricing::{LinePricer, Nearby, NearbySet};
+use crate::small_set::Set;
 use crate::solve::SearchContext;
-use crate::solve::bundle::rounding;
-use bits::Bits;
+use crate::solve::bundle::surplus;
 use rest::Rest;
 use search::Search;
 
@@ -66,7 +65,7 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq)]
 struct Candidate<const W: usize> {
     kind: usize,
-    units: Bits<W>,
+    units: Set<W>,
     /// By how much it falls short.
     missing: f64,
     load: f64,
@@ -91,10 +90,9 @@ fn searched<const W: usize>(
 ) -> Option<Found> {
     let Query { devices, profit, target, .. } = *query;
     let most: Vec<f64> = lines.iter_mut().map(|line| line.price(profit, target).upper).collect();
-    let earned: f64 = most.iter().zip(&devices.counts).map(|(most, &count)| most * count as f64).sum();
-    let missing = (earned - profit.iter().sum::<f64>()).max(0.0) + rounding(profit);
+    let missing = (-surplus(profit, &devices.counts, &most)).max(0.0);
     let rest = Rest::new(query, &most);
-    let (candidates, part) = candidates(query, lines, (&most, missing), (&rest, effort.ways))?;
+    let (candidates, part) = candidates(query, lines, (&most, missing), (&rest, effort.ways), cx)?;
     let mut search = Search::<W>::new(query, candidates, missing, rest);
     let has_ended = search.run(if part < 1.0 { effort.nodes / LESS_FOR_A_PART } else { effort.nodes }, cx);
     Some(Found { best: search.into_best(), is_complete: part >= 1.0 && has_ended, part })
@@ -106,28 +104,13 @@ fn candidates<const W: usize>(
     lines: &[LinePricer],
     (most, missing): (&[f64], f64),
     (rest, ways): (&Rest<W>, usize),
+    cx: &SearchContext,
 ) -> Option<(Vec<Candidate<W>>, f64)> {
     let mut nearby = Vec::new();
     for (kind, line) in lines.iter().enumerate().filter(|(kind, _)| rest.others(query.devices, *kind) > 0) {
         nearby.push((kind, line.nearby(query.profit, query.target)?));
     }
-    let mut within = |part: f64, ways: usize| {
-        let mut candidates = Vec::new();
-        let mut left = ways;
-        for (kind, nearby) in &mut nearby {
-            let mut keep = |set: NearbySet| {
-                candidates.push(Candidate {
-                    kind: *kind,
-                    missing: most[*kind] - set.profit,
-                    load: set.load,
-                    units: set.units.into_iter().collect(),
-                });
-                candidates.len() < MOST_CANDIDATES
-            };
-            nearby.earning(most[*kind] - missing * part, &mut left, &mut keep)?;
-        }
-        Some((candidates, ways - left))
-    };
+    let mut within = |part: f64, ways: usize| enumerated(&mut nearby, (most, missing * part), ways, cx);
     let mut part = FIRST_PART;
     let (mut candidates, mut taken) = within(part, ways / FIRST_WAYS)?;
     let mut growth = 1;
@@ -145,6 +128,28 @@ fn candidates<const W: usize>(
     });
     candidates.dedup_by(|a, b| (a.kind, a.units) == (b.kind, b.units));
     Some((candidates, part))
+}
+
+/// The sets of these kinds that fall short of `most` by no more than `missing`, and how many partial ones that took; `None` where it
+/// takes more than so many.
+fn enumerated<const W: usize>(
+    nearby: &mut [(usize, Nearby)],
+    (most, missing): (&[f64], f64),
+    ways: usize,
+    cx: &SearchContext,
+) -> Option<(Vec<Candidate<W>>, usize)> {
+    let mut candidates = Vec::new();
+    let mut left = ways;
+    for (kind, nearby) in nearby {
+        let (kind, most) = (*kind, most[*kind]);
+        let mut keep = |set: NearbySet| {
+            let NearbySet { units, profit, load } = set;
+            candidates.push(Candidate { kind, missing: most - profit, load, units: units.into_iter().collect() });
+            candidates.len() < MOST_CANDIDATES
+        };
+        nearby.earning(most - missing, &mut left, cx, &mut keep)?;
+    }
+    Some((candidates, ways - left))
 }
 
 /// The most sets of a search.

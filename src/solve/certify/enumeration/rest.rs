@@ -3,14 +3,14 @@
 use super::super::covering::{Decision, Devices};
 use super::super::pricing::ROOM;
 use super::Query;
-use super::bits::Bits;
+use crate::small_set::Set;
 
 /// A device that pays for no nets, where there is one.
 pub struct Rest<const W: usize> {
     /// Its kind.
     pub kind: Option<usize>,
     /// The units that it may hold.
-    pub can_hold: Bits<W>,
+    pub can_hold: Set<W>,
     times: Vec<f64>,
     profit: Vec<f64>,
     /// The most that it can earn.
@@ -55,22 +55,22 @@ impl<const W: usize> Rest<W> {
     }
 
     /// Whether it has time for these units besides.
-    pub fn has_time(&self, units: &Bits<W>, held: Held) -> bool {
-        units.without(&self.can_hold).is_empty()
+    pub fn has_time(&self, units: &Set<W>, held: Held) -> bool {
+        units.minus(&self.can_hold).is_empty()
             && held.time + units.iter().map(|u| self.times[u]).sum::<f64>() <= self.room
     }
 
     /// The same with another unit; `None` where it has no time for that.
     pub fn with(&self, held: Held, unit: usize) -> Option<Held> {
         let more = Held { time: held.time + self.times[unit], profit: held.profit + self.profit[unit] };
-        (self.can_hold.has(unit) && more.time <= self.room).then_some(more)
+        (self.can_hold.contains(unit) && more.time <= self.room).then_some(more)
     }
 
     /// What it falls short by at least where these units are taken, some of them by itself: a fractional knapsack of the others.
-    pub fn missing(&self, taken: &Bits<W>, held: Held) -> f64 {
+    pub fn missing(&self, taken: &Set<W>, held: Held) -> f64 {
         let (mut time, mut earned) = (self.room - held.time, held.profit);
         for &u in &self.dense {
-            if taken.has(u) {
+            if taken.contains(u) {
                 continue;
             }
             if self.times[u] > time {

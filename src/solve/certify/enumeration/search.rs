@@ -1,10 +1,10 @@
 //! The exact cover: each unit is in the set of some device, or left to the one that holds the rest.
 
 use super::super::assignment::Assignment;
-use super::bits::Bits;
 use super::rest::{Held, Rest};
 use super::{Candidate, Query};
 use crate::search::SEARCH_TOLERANCE;
+use crate::small_set::Set;
 use crate::solve::SearchContext;
 
 /// A search for ever better splits.
@@ -15,7 +15,7 @@ pub struct Search<'a, const W: usize> {
     /// What all sets of a split fall short by together.
     missing: f64,
     rest: Rest<W>,
-    all: Bits<W>,
+    all: Set<W>,
     /// How many devices of each kind have no set yet, but for the one that holds the rest.
     left: Vec<usize>,
     /// The candidates chosen so far.
@@ -36,7 +36,7 @@ pub struct Search<'a, const W: usize> {
 #[derive(Clone, Copy)]
 struct Node<const W: usize> {
     /// The units of sets, and those that the rest is known to hold.
-    taken: Bits<W>,
+    taken: Set<W>,
     held: Held,
     /// What the sets chosen fall short by.
     missing: f64,
@@ -74,7 +74,7 @@ impl<'a, const W: usize> Search<'a, W> {
     pub fn run(&mut self, most_nodes: usize, cx: &SearchContext) -> bool {
         self.open = (0..self.candidates.len() as u32).collect();
         self.nodes = most_nodes;
-        let root = Node { taken: Bits::NONE, held: Held::default(), missing: 0.0, load: 0.0, first: 0 };
+        let root = Node { taken: Set::EMPTY, held: Held::default(), missing: 0.0, load: 0.0, first: 0 };
         self.visit(root, cx).is_ok()
     }
 
@@ -86,7 +86,7 @@ impl<'a, const W: usize> Search<'a, W> {
     fn visit(&mut self, node: Node<W>, cx: &SearchContext) -> Result<(), Limit> {
         let end = self.open.len();
         self.count(end - node.first, cx)?;
-        let left = self.all.without(&node.taken);
+        let left = self.all.minus(&node.taken);
         self.leave(&left, node.held);
         if left.is_empty() || node.first == end {
             return Ok(());
@@ -99,11 +99,11 @@ impl<'a, const W: usize> Search<'a, W> {
             if node.load > self.most {
                 return Ok(());
             }
-            if load > self.most || !units.has(unit) {
+            if load > self.most || !units.contains(unit) {
                 continue;
             }
             let next = Node {
-                taken: node.taken.or(&units),
+                taken: node.taken | units,
                 missing: node.missing + missing,
                 load: node.load.max(load),
                 first: end,
@@ -112,7 +112,7 @@ impl<'a, const W: usize> Search<'a, W> {
             self.chosen.push(number);
             self.left[kind] -= 1;
             if self.left.iter().all(|&left| left == 0) {
-                self.leave(&self.all.without(&next.taken), next.held);
+                self.leave(&self.all.minus(&next.taken), next.held);
             } else {
                 self.descend(next, (node.first, end), cx)?;
             }
@@ -120,7 +120,7 @@ impl<'a, const W: usize> Search<'a, W> {
             self.chosen.pop();
         }
         if let Some(held) = self.rest.with(node.held, unit) {
-            let next = Node { taken: node.taken.or(&[unit].into_iter().collect()), held, first: end, ..node };
+            let next = Node { taken: node.taken | Set::only(unit), held, first: end, ..node };
             self.descend(next, (node.first, end), cx)?;
         }
         Ok(())
@@ -155,23 +155,23 @@ impl<'a, const W: usize> Search<'a, W> {
     }
 
     fn is_useful(&self, node: &Node<W>, candidate: &Candidate<W>) -> bool {
-        let rest = self.rest.missing(&node.taken.or(&candidate.units), node.held);
+        let rest = self.rest.missing(&(node.taken | candidate.units), node.held);
         node.missing + candidate.missing + rest <= self.missing
     }
 
     /// Of the units that are left, one that the fewest candidates hold, as far as some of these show.
-    fn unit_of_fewest(&self, left: &Bits<W>, first: usize) -> usize {
+    fn unit_of_fewest(&self, left: &Set<W>, first: usize) -> usize {
         let open = &self.open[first..];
         let mut counts = [[0u32; 64]; W];
         for &number in open.iter().step_by(open.len() / SAMPLE + 1) {
             self.candidates[number as usize].units.iter().for_each(|u| counts[u / 64][u % 64] += 1);
         }
-        let options = |&u: &usize| counts[u / 64][u % 64] + u32::from(self.rest.can_hold.has(u));
+        let options = |&u: &usize| counts[u / 64][u % 64] + u32::from(self.rest.can_hold.contains(u));
         left.iter().min_by_key(options).unwrap_or_default()
     }
 
     /// Leaves these units to the rest, where that makes a better split.
-    fn leave(&mut self, left: &Bits<W>, held: Held) {
+    fn leave(&mut self, left: &Set<W>, held: Held) {
         if !self.rest.has_time(left, held) {
             return;
         }

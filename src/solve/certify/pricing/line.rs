@@ -1,5 +1,6 @@
 //! Pricing along a line: next to exact, and quick where the graph is nearly a chain.
 
+use super::grains::Grains;
 use super::lattice::cell_of;
 use super::network::Network;
 use super::order::narrow;
@@ -89,22 +90,16 @@ impl LinePricer {
         if profit.iter().all(|&profit| profit == 0.0) {
             return Priced::default();
         }
-        let Some(per_unit) = self.grains_per_unit(profit) else {
+        let Some(grains) = Grains::new(&self.sweep, profit) else {
             return Priced { upper: f64::MAX, sets: Vec::new() };
         };
-        // No gain is negative: instead of losing inside, a unit gains outside.
-        let spared: f64 = profit.iter().map(|profit| (-profit).max(0.0)).sum();
-        let grains = |profit: f64| (profit.max(0.0) * per_unit).ceil() as i32;
-        let of_unit: Vec<[i32; 2]> = profit.iter().map(|&profit| [grains(-profit), grains(profit)]).collect();
-        let of_variable = |v: usize| of_unit.get(v).copied().unwrap_or_default();
-        let of_step: Vec<[i32; 2]> = self.sweep.steps.iter().map(|step| of_variable(step.variable)).collect();
-        let gain = |step: usize, arc: &Arc<2>| of_step[step][usize::from(arc.is_inside())];
+        let gain = |step: usize, arc: &Arc<2>| grains.gain(step, arc);
         self.known.keep_under(target);
-        let least = self.known.best(&of_unit).map(|best| best - best / NEARLY_BEST);
+        let least = self.known.best(&grains.of_unit).map(|best| best - best / NEARLY_BEST);
         let prospects = least.map(|least| self.sweep.prospects(capacity, least, gain));
         self.sweep.fill(&mut self.tables, capacity, gain, prospects.as_ref());
         let ends = self.best_ends(capacity[LOAD] / SPREAD);
-        let upper = ends.first().map_or(0.0, |end| f64::from(end.gain) / per_unit * ROOM - spared);
+        let upper = ends.first().map_or(0.0, |end| grains.profit(end.gain) * ROOM - grains.spared);
         let set = |&end: &End| {
             let units = self.units(end, profit.len());
             PricedSet { profit: units.iter().map(|&u| profit[u]).sum(), units }
@@ -114,13 +109,6 @@ impl LinePricer {
             self.known.add(&sets);
         }
         Priced { upper: upper.max(0.0), sets }
-    }
-
-    /// In how many grains profits are counted; `None` where they are too many or too large for that.
-    pub(super) fn grains_per_unit(&self, profit: &[f64]) -> Option<f64> {
-        let all = profit.iter().map(|profit| profit.abs()).sum::<f64>();
-        let per_unit = (self.sweep.most_gain() - profit.len() as f64) / all;
-        (per_unit.is_normal() && per_unit > 0.0).then_some(per_unit)
     }
 
     /// The ends of most profit, the best one first, each of a load further from the others than `distance` cells.

@@ -14,6 +14,7 @@
 //! ([`line`](mod@line), [`sweep`]) answers it more quickly still.
 
 mod elimination;
+mod grains;
 mod integer_fronts;
 mod lagrangian;
 mod lattice;
@@ -31,7 +32,7 @@ mod sweep;
 pub use elimination::Plan;
 pub use lattice::cell_of;
 pub use line::LinePricer;
-pub use nearby::NearbySet;
+pub use nearby::{Nearby, NearbySet};
 pub use network::{INSIDE, Network, Resource};
 pub use order::{closing, narrow, narrowest, width};
 pub use pareto_fronts::Rounding;

@@ -4,10 +4,12 @@
 //! then goes only where that is enough, with loads and memory as they are: few ways lead nowhere, and cells hide no set.
 
 use super::ROOM;
+use super::grains::Grains;
 use super::line::LinePricer;
 use super::prospects::Prospects;
 use super::rows::{LOAD, MEMORY};
 use super::sweep::{Arc, Sweep};
+use crate::solve::SearchContext;
 
 /// A set of much profit.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,9 +26,7 @@ pub struct NearbySet {
 pub struct Nearby<'a> {
     sweep: &'a Sweep<2>,
     profit: &'a [f64],
-    per_unit: f64,
-    /// What is gained outside whatever the set.
-    spared: f64,
+    grains: Grains,
     /// The most load and memory, and the most cells of load.
     most: [f64; 2],
     capacity: usize,
@@ -51,31 +51,37 @@ impl LinePricer {
     /// The sets under `target`; `None` where profits cannot be counted, or look ahead over more entries than is usual.
     pub fn nearby<'a>(&'a self, profit: &'a [f64], target: f64) -> Option<Nearby<'a>> {
         let capacity = self.capacity(target);
-        let per_unit = self.grains_per_unit(profit)?;
+        let grains = Grains::new(&self.sweep, profit)?;
         let states: usize = self.sweep.steps.iter().map(|step| step.states.len()).sum();
         if states.saturating_mul(capacity[LOAD]) > MOST_ENTRIES {
             return None;
         }
-        let gains = gains(&self.sweep, profit, per_unit);
-        let prospects = self.sweep.prospects(capacity, 0, |step, arc| gains[step][usize::from(arc.is_inside())]);
+        let prospects = self.sweep.prospects(capacity, 0, |step, arc| grains.gain(step, arc));
         let memory = self.memory.map_or(f64::INFINITY, |memory| memory * ROOM);
-        let spared = profit.iter().map(|profit| (-profit).max(0.0)).sum();
         let onward = onward(&self.sweep);
         let most = [target * ROOM, memory];
-        Some(Nearby { sweep: &self.sweep, profit, per_unit, spared, most, capacity: capacity[LOAD], prospects, onward })
+        Some(Nearby { sweep: &self.sweep, profit, grains, most, capacity: capacity[LOAD], prospects, onward })
     }
 }
 
 impl Nearby<'_> {
     /// Visits all sets of at least this profit, some of them more than once; `None` where that takes more partial ones than are
-    /// `left`, or `visit` wants no more.
-    pub fn earning(&mut self, least: f64, left: &mut usize, visit: &mut dyn FnMut(NearbySet) -> bool) -> Option<()> {
-        self.prospects.least = ((least + self.spared) * self.per_unit * (2.0 - ROOM)).floor().max(0.0) as i32;
-        let gains = gains(self.sweep, self.profit, self.per_unit);
+    /// `left`, `visit` wants no more, or `cx` says to stop.
+    pub fn earning(
+        &mut self,
+        least: f64,
+        left: &mut usize,
+        cx: &SearchContext,
+        visit: &mut dyn FnMut(NearbySet) -> bool,
+    ) -> Option<()> {
+        self.prospects.least = self.grains.least(least);
         let mut inside = vec![false; self.sweep.steps.len()];
         let mut stack = vec![Way { step: 0, state: 0, cells: 0, used: [0.0; 2], gain: 0, is_inside: false }];
         while let Some(way) = stack.pop() {
             *left = left.checked_sub(1)?;
+            if left.is_multiple_of(WAYS_PER_LOOK) && cx.should_stop() {
+                return None;
+            }
             if way.step > 0 {
                 inside[way.step - 1] = way.is_inside;
             }
@@ -92,7 +98,7 @@ impl Nearby<'_> {
                     state,
                     cells: way.cells.saturating_add(arc.cells[LOAD]),
                     used: [LOAD, MEMORY].map(|role| way.used[role] + arc.used[role]),
-                    gain: way.gain + gains[way.step][usize::from(arc.is_inside())],
+                    gain: way.gain + self.grains.gain(way.step, arc),
                     is_inside: arc.is_inside(),
                 };
                 let fits = next.used[LOAD] <= self.most[LOAD]
@@ -114,13 +120,6 @@ impl Nearby<'_> {
     }
 }
 
-/// What each step gains outside and inside: none loses, as on a [line](LinePricer::price).
-fn gains(sweep: &Sweep<2>, profit: &[f64], per_unit: f64) -> Vec<[i32; 2]> {
-    let grains = |profit: f64| (profit.max(0.0) * per_unit).ceil() as i32;
-    let of = |variable: usize| profit.get(variable).map_or([0; 2], |&profit| [grains(-profit), grains(profit)]);
-    sweep.steps.iter().map(|step| of(step.variable)).collect()
-}
-
 fn onward(sweep: &Sweep<2>) -> Vec<Vec<Vec<(usize, &Arc<2>)>>> {
     let before = std::iter::once(1).chain(sweep.steps.iter().map(|step| step.states.len()));
     let leads = sweep.steps.iter().zip(before).map(|(step, count)| {
@@ -133,6 +132,9 @@ fn onward(sweep: &Sweep<2>) -> Vec<Vec<Vec<(usize, &Arc<2>)>>> {
     leads.collect()
 }
 
+/// Partial sets from one look at the clock to the next.
+const WAYS_PER_LOOK: usize = 1 << 16;
+
 /// The most entries of the look ahead, of four bytes each.
 const MOST_ENTRIES: usize = 1 << 25;
 
@@ -144,7 +146,6 @@ mod tests {
     use super::*;
     use crate::preprocess::Unordered;
     use crate::problem::fits;
-    use crate::solve::SearchContext;
     use crate::solve::certify::assignment::{Assignment, Setting};
     use crate::solve::certify::covering::Devices;
     use crate::solve::certify::samples::{instances, limit_memory, problem, sets};
@@ -185,7 +186,7 @@ mod tests {
                     found.push(set);
                     true
                 };
-                prop_assert_eq!(nearby.earning(least, &mut 1_000_000, &mut visit), Some(()));
+                prop_assert_eq!(nearby.earning(least, &mut 1_000_000, &cx, &mut visit), Some(()));
                 for set in &found {
                     let units: Vec<usize> = (0..count).filter(|u| set.units.contains(u)).collect();
                     prop_assert!(all.contains(&units), "{:?} is none", set);
@@ -201,8 +202,8 @@ mod tests {
                 };
                 prop_assert_eq!(all.iter().find(|units| !is_found(units)), None);
                 if !found.is_empty() {
-                    prop_assert_eq!(nearby.earning(least, &mut 1, &mut |_| true), None);
-                    prop_assert_eq!(nearby.earning(least, &mut 1_000_000, &mut |_| false), None);
+                    prop_assert_eq!(nearby.earning(least, &mut 1, &cx, &mut |_| true), None);
+                    prop_assert_eq!(nearby.earning(least, &mut 1_000_000, &cx, &mut |_| false), None);
                 }
             }
         }
