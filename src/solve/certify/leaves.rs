@@ -17,8 +17,7 @@ use crate::solve::bundle::Bundle;
 /// The leaves of the tree: every split obeys the decisions of one.
 pub struct Leaves<'a> {
     devices: &'a Devices<'a>,
-    /// In which cells leaves are priced, one after another as sets show that do not fit.
-    cells: &'static [Resolution],
+    manner: Manner,
     work: Vec<f64>,
     /// How many times the effort of pricing a leaf the enumeration of its splits may take.
     times: usize,
@@ -31,6 +30,28 @@ pub struct Leaves<'a> {
     pub nodes: usize,
     /// The largest part of what sets may fall short by that was enumerated for a leaf at the last target.
     pub enumerated: f64,
+}
+
+/// How leaves are priced.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// In which cells, one after another as sets show that do not fit.
+    cells: &'static [Resolution],
+    /// How many times the gain of the last few rounds has to refute the target for others to follow.
+    lookahead: f64,
+    /// How many times as much the enumeration of splits may take where it is complete.
+    times_for_all: usize,
+}
+
+impl Manner {
+    const BY_LOAD: Self = Self { cells: &[Resolution::MIDDLE, Resolution::FINE], lookahead: 6.0, times_for_all: 1 };
+
+    /// The profits of another target say less, and few decisions are as good as rounds; what is enumerated is little.
+    const WITH_MEMORY: Self = Self {
+        cells: &[Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)],
+        lookahead: 60.0,
+        times_for_all: 8,
+    };
 }
 
 /// A part of the splits, and what is known of it.
@@ -76,8 +97,18 @@ impl<'a> Leaves<'a> {
     pub fn new(devices: &'a Devices<'a>, profit: Vec<f64>) -> Self {
         let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: 0 };
         let (work, gains) = (devices.work(), Gains::default());
-        let cells = if devices.limit_memory() { &CELLS_BESIDE_MEMORY[..] } else { &CELLS[..] };
-        Self { devices, cells, work, times: 1, open: vec![root], refuted: Vec::new(), gains, nodes: 0, enumerated: 0.0 }
+        let manner = if devices.limit_memory() { Manner::WITH_MEMORY } else { Manner::BY_LOAD };
+        Self {
+            devices,
+            manner,
+            work,
+            times: 1,
+            open: vec![root],
+            refuted: Vec::new(),
+            gains,
+            nodes: 0,
+            enumerated: 0.0,
+        }
     }
 
     /// Refutes a target, or finds a split below `upper`, pricing about so many leaves at most; several at once where there are
@@ -128,22 +159,26 @@ impl<'a> Leaves<'a> {
 
     /// Prices a leaf by the bundle method, and parts it where that does not refute the target.
     fn price(&self, mut leaf: Leaf, (target, upper): (f64, f64), cx: &SearchContext) -> Priced {
-        let lines = self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, self.cells[leaf.cells]));
-        let priceable = lines.and_then(|lines| Some((effort(&lines, target)?, lines)));
-        let Some((sums, mut lines)) = priceable else {
+        let lines =
+            self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, self.manner.cells[leaf.cells]));
+        let Some(mut lines) = lines.filter(|lines| effort(lines, target).is_some()) else {
             return Priced { becomes: Becomes::Undecided(leaf), found: None, gain: None, enumerated: 0.0, sums: 0 };
         };
+        for (number, line) in lines.iter_mut().enumerate() {
+            line.expect(leaf.sets.iter().filter(|(kind, _)| *kind == number).map(|(_, units)| units.clone()));
+        }
         let mut bundle = along(&self.devices.counts, &mut lines, target, (&self.work, &leaf.profit));
         leaf.sets.iter().for_each(|(kind, units)| bundle.know(*kind, units));
-        let (verdict, rounds) = ascend(&mut bundle, cx);
+        let verdict = ascend(&mut bundle, self.manner.lookahead, cx);
         let surplus = bundle.surplus();
         let columns = self.columns(&bundle);
         let gain = leaf.last.take().map(|(side, before)| (side, surplus.min(0.0) - before));
         leaf.sets = columns.iter().map(|(column, _)| (column.kind, column.units.clone())).collect();
         leaf.profit = bundle.center().to_vec();
         drop(bundle);
+        let sums = lines.iter().map(LinePricer::sums).sum();
         let is_refuted = verdict == Verdict::Refuted;
-        let enumerated = (!is_refuted).then(|| self.enumerate(&leaf, (&mut lines, sums * rounds), (target, upper), cx));
+        let enumerated = (!is_refuted).then(|| self.enumerate(&leaf, (&mut lines, sums), (target, upper), cx));
         let Found { best, is_complete, part } = enumerated.flatten().unwrap_or_default();
         let (becomes, found) = if best.is_some() {
             (Becomes::Open(vec![leaf]), best)
@@ -156,7 +191,7 @@ impl<'a> Leaves<'a> {
             let does_not_fit = is_open && self.broken(&columns, target) > MOST_BROKEN;
             self.look_into(leaf, &columns, (does_not_fit, surplus), upper)
         };
-        Priced { becomes, found, gain, enumerated: part, sums: sums * rounds }
+        Priced { becomes, found, gain, enumerated: part, sums }
     }
 
     /// Puts splits of a leaf together from enumerated sets, where its pricing took so many sums.
@@ -172,7 +207,7 @@ impl<'a> Leaves<'a> {
         // What is found for all splits serves every leaf; with memory limits much of that effort is never made.
         let is_root = decisions.is_empty() && !devices.limit_memory();
         let times = if is_root { TIMES_FOR_ROOT * self.times } else { self.times };
-        enumeration::search(&query, lines, Effort::of(sums.saturating_mul(times)), cx)
+        enumeration::search(&query, lines, Effort::of(sums.saturating_mul(times), self.manner.times_for_all), cx)
     }
 
     /// What becomes of a leaf whose profits miss the target by `surplus`, and a split below `upper` that its columns make up; in
@@ -190,7 +225,7 @@ impl<'a> Leaves<'a> {
         let found = split.filter(|split| setting.objective(split).is_some_and(|value| value < upper));
         let becomes = if found.is_some() {
             Becomes::Open(vec![leaf])
-        } else if does_not_fit && leaf.cells + 1 < self.cells.len() {
+        } else if does_not_fit && leaf.cells + 1 < self.manner.cells.len() {
             Becomes::Open(vec![leaf.finer()])
         } else {
             self.part(leaf, &fractions, surplus)
@@ -227,7 +262,7 @@ impl<'a> Leaves<'a> {
         }
         match fractions.branching(self.devices) {
             Branching::Decide(first, second) => Becomes::Open(vec![leaf.with(second), leaf.with(first)]),
-            Branching::Split(_) | Branching::Nothing if leaf.cells + 1 < self.cells.len() => {
+            Branching::Split(_) | Branching::Nothing if leaf.cells + 1 < self.manner.cells.len() => {
                 Becomes::Open(vec![leaf.finer()])
             }
             Branching::Split(_) | Branching::Nothing => Becomes::Undecided(leaf),
@@ -254,33 +289,28 @@ impl Leaf {
     }
 }
 
-/// Goes on until the target is refuted or does not seem to be within reach; the rounds that took.
-fn ascend(bundle: &mut Bundle, cx: &SearchContext) -> (Verdict, usize) {
+/// Goes on until the target is refuted, or does not seem to be within reach: so many times the gain of the last few rounds do not
+/// refute it.
+fn ascend(bundle: &mut Bundle, lookahead: f64, cx: &SearchContext) -> Verdict {
     let mut rounds = 0;
     loop {
         let before = bundle.surplus();
         let verdict = bundle.ascend(ROUNDS_AT_ONCE, &mut || (), cx);
         rounds += ROUNDS_AT_ONCE;
-        let expected = bundle.surplus() + LOOKAHEAD * (bundle.surplus() - before);
+        let expected = bundle.surplus() + lookahead * (bundle.surplus() - before);
         let is_hopeless = rounds > ROUNDS_AT_ONCE && expected < 0.0;
         if verdict != Verdict::Limit || is_hopeless || rounds >= MOST_ROUNDS || cx.should_stop() {
-            return (verdict, rounds);
+            return verdict;
         }
     }
 }
 
-/// In which cells leaves are priced, one after another as sets show that do not fit.
-const CELLS: [Resolution; 2] = [Resolution::MIDDLE, Resolution::FINE];
-const CELLS_BESIDE_MEMORY: [Resolution; 3] =
-    [Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)];
-
 /// How many times the effort of a leaf's the enumeration of all splits may take.
 const TIMES_FOR_ROOT: usize = 4;
 
-/// A leaf is parted after so many rounds, or where so many times the gain of the last few do not refute the target.
+/// A leaf is parted after so many rounds.
 const MOST_ROUNDS: usize = 40;
 const ROUNDS_AT_ONCE: usize = 5;
-const LOOKAHEAD: f64 = 6.0;
 
 /// Finer cells are asked where the target is open up to this part of all work, by more than so many sets that do not fit.
 const NEARLY_OPEN: f64 = 1e-5;

@@ -17,8 +17,10 @@ pub struct Primal<'a> {
     resplit: Option<Resplit<'a>>,
     /// Rounds of splits of pairs since the last one of annealing.
     rounds_since: usize,
-    /// Rounds of splits of pairs that have not improved the line's best split.
+    /// Rounds of splits of pairs, or of annealing alone, that have not improved the line's best split.
     stale: usize,
+    /// After so many a line ends where annealing is alone.
+    patience: usize,
     /// The best split of former lines, and how many of them there are.
     former: Option<(f64, Assignment)>,
     lines: u64,
@@ -29,7 +31,17 @@ impl<'a> Primal<'a> {
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Self {
         let resplit = Resplit::new(setting, cx.threads, cx.seed);
         let annealing = Multilevel::new(setting, cx.seed);
-        Self { setting, seed: cx.seed, annealing, resplit, rounds_since: 0, stale: 0, former: None, lines: 0 }
+        Self {
+            setting,
+            seed: cx.seed,
+            annealing,
+            resplit,
+            rounds_since: 0,
+            stale: 0,
+            patience: usize::MAX,
+            former: None,
+            lines: 0,
+        }
     }
 
     /// The best split and its objective.
@@ -53,9 +65,9 @@ impl<'a> Primal<'a> {
         self.resplit.is_some()
     }
 
-    /// Splits no more pairs of devices anew.
+    /// Splits no more pairs of devices anew: annealing has lines of its own.
     pub fn anneal_alone(&mut self) {
-        self.resplit = None;
+        (self.resplit, self.stale, self.patience) = (None, 0, STALE_ALONE);
     }
 
     /// One round of annealing.
@@ -68,7 +80,10 @@ impl<'a> Primal<'a> {
     pub fn refine(&mut self, bound: f64, rounds: usize, cx: &SearchContext) {
         let Some(resplit) = &mut self.resplit else {
             for _ in (0..rounds).take_while(|_| !cx.should_stop()) {
-                self.annealing.advance(cx);
+                self.stale = if self.annealing.advance(cx) { 0 } else { self.stale + 1 };
+                if self.stale >= self.patience {
+                    self.begin_line(cx);
+                }
             }
             return;
         };
@@ -106,6 +121,9 @@ impl<'a> Primal<'a> {
 /// Rounds of splits of pairs that have not helped, after which a line ends.
 const STALE: usize = 800;
 
+/// The same of annealing alone.
+const STALE_ALONE: usize = 150;
+
 /// Rounds of annealing at the start of a line.
 pub const FIRST_ROUNDS: usize = 32;
 
@@ -124,6 +142,21 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn annealing_alone_has_lines_of_its_own(instance in samples::instances()) {
+            let problem = samples::problem(&instance, false);
+            let unordered = Unordered::new(&problem);
+            let setting = Setting::new(&problem, &unordered);
+            let cx = SearchContext::new();
+            let mut primal = Primal::new(&setting, &cx);
+            primal.anneal_alone();
+            primal.refine(0.0, STALE_ALONE, &cx);
+            let before = primal.value();
+            // What can be found of so small a graph is found by then.
+            primal.refine(0.0, STALE_ALONE, &cx);
+            prop_assert!(primal.lines > 0 && primal.value() <= before, "{} lines, {before:?}", primal.lines);
+        }
 
         #[test]
         fn the_best_split_outlives_its_line(instance in samples::instances()) {

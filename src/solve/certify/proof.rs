@@ -496,7 +496,7 @@ const ROUNDS_BETWEEN: usize = 16;
 const PATIENCE: usize = 200;
 
 /// The same before a tree along lines.
-const PATIENCE_BEFORE_CLIMB: usize = 20;
+const PATIENCE_BEFORE_CLIMB: usize = 300;
 
 /// A target this part below the best split that the root does not refute shows that the bound is not close.
 const FAR_FROM_SOLVED: f64 = 0.002;

@@ -41,12 +41,14 @@ pub struct Effort {
     pub ways: usize,
     /// Nodes of the search, where that is a proof.
     pub nodes: usize,
+    /// How many times as much of both where all sets are within reach.
+    pub times_for_all: usize,
 }
 
 impl Effort {
-    /// About as much as so many sums of pricing along lines.
-    pub fn of(sums: usize) -> Self {
-        Self { ways: sums / SUMS_PER_WAY, nodes: sums / SUMS_PER_NODE }
+    /// About as much as so many sums of pricing along lines, and so many times as much where all sets are within reach.
+    pub fn of(sums: usize, times_for_all: usize) -> Self {
+        Self { ways: sums / SUMS_PER_WAY, nodes: sums / SUMS_PER_NODE, times_for_all }
     }
 }
 
@@ -92,9 +94,11 @@ fn searched<const W: usize>(
     let most: Vec<f64> = lines.iter_mut().map(|line| line.price(profit, target).upper).collect();
     let missing = (-surplus(profit, &devices.counts, &most)).max(0.0);
     let rest = Rest::new(query, &most);
-    let (candidates, part) = candidates(query, lines, (&most, missing), (&rest, effort.ways), cx)?;
+    let (candidates, part) = candidates(query, lines, (&most, missing), (&rest, effort), cx)?;
     let mut search = Search::<W>::new(query, candidates, missing, rest);
-    let has_ended = search.run(if part < 1.0 { effort.nodes / LESS_FOR_A_PART } else { effort.nodes }, cx);
+    let nodes =
+        if part < 1.0 { effort.nodes / LESS_FOR_A_PART } else { effort.nodes.saturating_mul(effort.times_for_all) };
+    let has_ended = search.run(nodes, cx);
     Some(Found { best: search.into_best(), is_complete: part >= 1.0 && has_ended, part })
 }
 
@@ -103,7 +107,7 @@ fn candidates<const W: usize>(
     query: &Query,
     lines: &[LinePricer],
     (most, missing): (&[f64], f64),
-    (rest, ways): (&Rest<W>, usize),
+    (rest, effort): (&Rest<W>, Effort),
     cx: &SearchContext,
 ) -> Option<(Vec<Candidate<W>>, f64)> {
     let mut nearby = Vec::new();
@@ -112,13 +116,17 @@ fn candidates<const W: usize>(
     }
     let mut within = |part: f64, ways: usize| enumerated(&mut nearby, (most, missing * part), ways, cx);
     let mut part = FIRST_PART;
-    let (mut candidates, mut taken) = within(part, ways / FIRST_WAYS)?;
-    let mut growth = 1;
-    // As many more ways as at the last step have to be within the limit.
-    while part < 1.0 && taken.saturating_mul(growth) <= ways {
+    let (mut candidates, mut taken) = within(part, effort.ways / FIRST_WAYS)?;
+    let ways_of_all = effort.ways.saturating_mul(effort.times_for_all);
+    let mut growth = FIRST_GROWTH;
+    // As many more ways as at the last step have to be within the limit, which is larger where all are within reach.
+    while part < 1.0 {
+        let steps = (1.0 / part).log(GROWTH);
+        let [next, all] = [1.0, steps].map(|steps| taken as f64 * growth.powf(steps));
+        let most = if all <= ways_of_all as f64 { ways_of_all } else { effort.ways };
         let larger = (part * GROWTH).min(1.0);
-        let Some((more, ways)) = within(larger, ways) else { break };
-        growth = ways / taken.max(1);
+        let Some((more, ways)) = (next <= most as f64).then(|| within(larger, most)).flatten() else { break };
+        growth = ways as f64 / taken.max(1) as f64;
         (candidates, taken, part) = (more, ways, larger);
     }
     // Of the same set the ways of least load come first: others pay for more than it needs.
@@ -168,6 +176,9 @@ const FIRST_PART: f64 = 0.06;
 /// One in so many of all ways may be taken by that.
 const FIRST_WAYS: usize = 16;
 const GROWTH: f64 = 1.6;
+
+/// How many times as many ways the second part is expected to take.
+const FIRST_GROWTH: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {
@@ -230,7 +241,9 @@ mod tests {
         let profit = bundle.center().to_vec();
         drop(bundle);
         let query = Query { devices: &devices, decisions: &decisions, profit: &profit, target, upper: f64::INFINITY };
-        let Some(found) = search(&query, &mut lines, Effort { ways: 1_000_000, nodes }, &cx) else { return };
+        let Some(found) = search(&query, &mut lines, Effort { ways: 1_000_000, nodes, times_for_all: 1 }, &cx) else {
+            return;
+        };
         let value = found.best.as_ref().map(|split| setting.objective(split).expect("what is found is valid"));
         let text = format!("{value:?} for {optimum} with {decisions:?} below {target}: {instance:?}");
         if found.is_complete && optimum <= target {

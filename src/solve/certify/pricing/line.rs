@@ -19,8 +19,10 @@ pub struct LinePricer {
     /// A device's, where it is limited.
     pub(super) memory: Option<f64>,
     tables: Tables,
-    /// What was found where memory counts.
+    /// What may be found where memory counts.
     known: Known,
+    /// Sums of an entry and an arc so far.
+    sums: usize,
 }
 
 impl LinePricer {
@@ -38,6 +40,7 @@ impl LinePricer {
             memory,
             tables: Tables::default(),
             known: Known::default(),
+            sums: 0,
         }
     }
 
@@ -71,6 +74,18 @@ impl LinePricer {
         least
     }
 
+    /// Expects sets that earn about as much as these.
+    pub fn expect(&mut self, sets: impl Iterator<Item = Vec<usize>>) {
+        if self.counts_memory() {
+            self.known.add(sets);
+        }
+    }
+
+    /// How many sums pricing has taken so far.
+    pub fn sums(&self) -> usize {
+        self.sums
+    }
+
     /// How many sums it takes to price devices of this load; `None` where that is not quick.
     pub fn effort(&self, target: f64) -> Option<usize> {
         let capacity = self.capacity(target);
@@ -94,20 +109,23 @@ impl LinePricer {
             return Priced { upper: f64::MAX, sets: Vec::new() };
         };
         let gain = |step: usize, arc: &Arc<2>| grains.gain(step, arc);
-        self.known.keep_under(target);
-        let least = self.known.best(&grains.of_unit).map(|best| best - best / NEARLY_BEST);
-        let prospects = least.map(|least| self.sweep.prospects(capacity, least, gain));
-        self.sweep.fill(&mut self.tables, capacity, gain, prospects.as_ref());
-        let ends = self.best_ends(capacity[LOAD] / SPREAD);
+        let expected = self.known.best(&grains.of_unit);
+        let mut prospects = expected.map(|_| self.sweep.prospects(capacity, gain));
+        let leasts = expected.into_iter().flat_map(|best| NEARLY_BEST.map(|part| best - best / part));
+        let ends = leasts.chain([i32::MIN]).find_map(|least| {
+            prospects.iter_mut().for_each(|prospects| prospects.least = least);
+            self.sums += self.sweep.fill(&mut self.tables, capacity, gain, prospects.as_ref());
+            let ends = self.best_ends(capacity[LOAD] / SPREAD);
+            (least == i32::MIN || ends.first().is_some_and(|end| end.gain >= least)).then_some(ends)
+        });
+        let ends = ends.unwrap_or_default();
         let upper = ends.first().map_or(0.0, |end| grains.profit(end.gain) * ROOM - grains.spared);
         let set = |&end: &End| {
             let units = self.units(end, profit.len());
             PricedSet { profit: units.iter().map(|&u| profit[u]).sum(), units }
         };
         let sets: Vec<PricedSet> = ends.iter().rev().map(set).collect();
-        if self.counts_memory() {
-            self.known.add(&sets);
-        }
+        self.expect(sets.iter().map(|set| set.units.clone()));
         Priced { upper: upper.max(0.0), sets }
     }
 
@@ -133,7 +151,7 @@ impl LinePricer {
 }
 
 /// Cells of a device's memory.
-const MEMORY_CELLS: f64 = 128.0;
+const MEMORY_CELLS: f64 = 256.0;
 
 /// The most cells of a device's load.
 const MOST_CELLS: usize = 200_000;
@@ -144,8 +162,9 @@ const SETS: usize = 6;
 /// Their loads differ by one part in so many of a device.
 const SPREAD: usize = 600;
 
-/// Where memory counts, sets are looked for that gain no less than the best one known by one part in so many.
-const NEARLY_BEST: i32 = 50;
+/// Where memory counts, sets are looked for that gain no less than the best one known by one part in so many, and where there
+/// are none, as what is known need not fit, by more.
+const NEARLY_BEST: [i32; 2] = [200, 8];
 
 /// What is quick.
 const LIMIT: Limit = Limit { sums: 1_200_000_000, entries: 400_000_000 };
@@ -286,6 +305,34 @@ mod tests {
                     prop_assert!(is_set(&set.units) && set.profit == earned(&set.units), "{:?}", set);
                     prop_assert!(!is_exact || devices.load(number, &set.units) <= target, "{:?}", set);
                 }
+            }
+        }
+    }
+
+    proptest! {
+        /// Sets that are expected need not fit, nor earn what they did; bounds are the same, and so is the best set's profit.
+        #[test]
+        fn what_is_expected_changes_no_price(
+            mut instance in instances(),
+            profit in vec(-3..=9i32, 6),
+            target in 1..30u32,
+            limit in 3..30u32,
+            expected in vec(0..64usize, 1..4),
+        ) {
+            limit_memory(&mut instance, Some(f64::from(limit)));
+            let problem = problem(&instance, false);
+            let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
+            let setting = Setting::new(&problem, &unordered);
+            let devices = Devices::new(&setting, &cx).unwrap();
+            let profit: Vec<f64> = profit.into_iter().take(setting.unit_count()).map(f64::from).collect();
+            let sets: Vec<Vec<usize>> = sets(profit.len()).collect();
+            let lines = || devices.lines(&[], &cx).into_iter().flatten();
+            for (mut alone, mut other) in lines().zip(lines()) {
+                other.expect(expected.iter().map(|&number| sets[number % sets.len()].clone()));
+                let target = f64::from(target);
+                let (before, after) = (alone.price(&profit, target), other.price(&profit, target));
+                prop_assert_eq!((before.upper, before.best()), (after.upper, after.best()));
+                prop_assert!(alone.sums() > 0 || profit.iter().all(|&profit| profit == 0.0));
             }
         }
     }

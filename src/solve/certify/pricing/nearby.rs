@@ -56,7 +56,7 @@ impl LinePricer {
         if states.saturating_mul(capacity[LOAD]) > MOST_ENTRIES {
             return None;
         }
-        let prospects = self.sweep.prospects(capacity, 0, |step, arc| grains.gain(step, arc));
+        let prospects = self.sweep.prospects(capacity, |step, arc| grains.gain(step, arc));
         let memory = self.memory.map_or(f64::INFINITY, |memory| memory * ROOM);
         let onward = onward(&self.sweep);
         let most = [target * ROOM, memory];

@@ -4,8 +4,6 @@
 //! does not come up to them even if memory were free is left out; on graphs of today that, and what is not reached at all,
 //! are four entries in five.
 
-use super::PricedSet;
-
 /// What completions gain at most, whatever memory they take.
 pub struct Prospects {
     /// By step after them, state and load that is left.
@@ -22,21 +20,13 @@ impl Prospects {
     }
 }
 
-/// Sets that a line has found under a target. What others know need not fit in its cells.
+/// Sets that a line has found before, or others; they need not fit any more.
 #[derive(Debug, Default)]
 pub struct Known {
-    target: f64,
     sets: Vec<Vec<usize>>,
 }
 
 impl Known {
-    /// Forgets those of another target.
-    pub fn keep_under(&mut self, target: f64) {
-        if self.target != target {
-            *self = Self { target, sets: Vec::new() };
-        }
-    }
-
     /// The most that one of them gains, where units gain this much outside and inside; `None` where none is known.
     pub fn best(&self, of_unit: &[[i32; 2]]) -> Option<i32> {
         let outside: i32 = of_unit.iter().map(|[outside, _]| outside).sum();
@@ -45,8 +35,8 @@ impl Known {
     }
 
     /// Takes up sets, and forgets the oldest ones where they are many.
-    pub fn add(&mut self, sets: &[PricedSet]) {
-        self.sets.extend(sets.iter().map(|set| set.units.clone()));
+    pub fn add(&mut self, sets: impl Iterator<Item = Vec<usize>>) {
+        self.sets.extend(sets);
         self.sets.drain(..self.sets.len().saturating_sub(MOST_KNOWN));
     }
 }

@@ -61,33 +61,38 @@ impl Row {
     }
 
     /// The largest entries that these arcs reach within `capacity`, but for those on both sides of each plane that are not of
-    /// use; so many low bits hold an arc's number.
+    /// use; so many low bits hold an arc's number. How many sums that took.
     pub fn fill(
         &mut self,
         arcs: &[Through],
         capacity: Cells,
         bits: u32,
         is_of_use: impl Fn(usize, i32) -> bool + Copy,
-    ) {
+    ) -> usize {
         self.spans.clear();
         self.entries.clear();
+        let mut sums = 0;
         let planes =
             arcs.iter().map(|arc| arc.source.spans.len().saturating_add(arc.cells[MEMORY])).max().unwrap_or_default();
         for plane in 0..planes.min(capacity[MEMORY] + 1) {
-            let span = self.reach(arcs, plane, capacity[LOAD], bits);
+            let (span, taken) = self.reach(arcs, plane, capacity[LOAD], bits);
+            sums += taken;
             self.trim(span, is_of_use);
         }
+        sums
     }
 
-    /// The largest entries of a plane that these arcs reach, up to the load `most`.
-    fn reach(&mut self, arcs: &[Through], plane: usize, most: usize, bits: u32) -> Span {
+    /// The largest entries of a plane that these arcs reach, up to the load `most`, and how many sums that took.
+    fn reach(&mut self, arcs: &[Through], plane: usize, most: usize, bits: u32) -> (Span, usize) {
         let reached = || arcs.iter().filter_map(|arc| arc.reaches(plane, most));
         let first = reached().map(|(first, _)| first).min().unwrap_or_default();
         let end = reached().map(|(first, source)| first + source.len()).max().unwrap_or_default();
         let at = self.entries.len();
+        let mut sums = 0;
         for (i, arc) in arcs.iter().enumerate() {
             let (start, source) = arc.reaches(plane, most).unwrap_or((first, &[]));
             let through = through(arc.add, bits);
+            sums += SUMS_PER_SPAN + source.len();
             if i == 0 {
                 self.entries.resize(at + start - first, NONE);
                 self.entries.extend(source.iter().map(move |&known| through(known)));
@@ -96,7 +101,7 @@ impl Row {
                 raise(&mut self.entries[at + start - first..], source, through);
             }
         }
-        Span { first, end, at }
+        (Span { first, end, at }, sums)
     }
 
     /// Keeps the last entries, those of a span, from the first to the last one that is of use.
@@ -118,6 +123,9 @@ impl Row {
         })
     }
 }
+
+/// Sums in the time of which an arc's entries of a plane are found.
+const SUMS_PER_SPAN: usize = 16;
 
 /// Raises entries to those of `source`.
 #[inline]

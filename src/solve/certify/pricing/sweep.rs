@@ -216,14 +216,15 @@ impl<const D: usize> Sweep<D> {
 
     /// Finds the most gain of each load, and of each memory, of up to `capacity` cells. `gain` tells that of each arc of each
     /// step, by number; none is negative. Arcs may have any number of cells: those above the capacity are in no set. Entries
-    /// of no [prospects](Prospects) may be left out.
+    /// of no [prospects](Prospects) may be left out. How many sums that took.
     pub fn fill(
         &self,
         tables: &mut Tables,
         capacity: Cells,
         mut gain: impl FnMut(usize, &Arc<D>) -> i32,
         prospects: Option<&Prospects>,
-    ) {
+    ) -> usize {
+        let mut sums = 0;
         let bits = self.arc_bits;
         let Tables { rows, next, chosen } = tables;
         chosen.resize_with(self.steps.len().max(chosen.len()), Vec::new);
@@ -240,19 +241,20 @@ impl<const D: usize> Sweep<D> {
                     add: (gain(number, arc) << bits) + i as i32,
                 };
                 let arcs: Vec<Through> = arcs.iter().enumerate().map(arc).collect();
-                row.fill(&arcs, capacity, bits, |load, entry| {
+                sums += row.fill(&arcs, capacity, bits, |load, entry| {
                     prospects.is_none_or(|prospects| prospects.are_good((number, state), load, entry >> bits))
                 });
                 chosen.choose(row, arcs.len(), bits);
             }
             std::mem::swap(rows, next);
         }
+        sums
     }
 
-    /// What partial sets can come to by steps of these gains, where those that end below `least` are of no use.
+    /// What partial sets can come to by steps of these gains; none is of no use yet.
     ///
     /// O(arcs · cells of load).
-    pub fn prospects(&self, capacity: Cells, least: i32, gain: impl Fn(usize, &Arc<D>) -> i32) -> Prospects {
+    pub fn prospects(&self, capacity: Cells, gain: impl Fn(usize, &Arc<D>) -> i32) -> Prospects {
         let row = |none| vec![none; capacity[LOAD] + 1];
         let last = self.steps.last().map_or(1, |step| step.states.len());
         let mut most = vec![vec![row(0); last]];
@@ -269,7 +271,7 @@ impl<const D: usize> Sweep<D> {
             most.push(before);
         }
         most.reverse();
-        Prospects { most, least }
+        Prospects { most, least: i32::MIN }
     }
 
     /// The loads and memories in cells that some set has, with the most gain of each: those of the last [`Self::fill`].
