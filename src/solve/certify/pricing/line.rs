@@ -170,7 +170,7 @@ const NEARLY_BEST: [i32; 2] = [200, 8];
 const LIMIT: Limit = Limit { sums: 1_200_000_000, entries: 400_000_000 };
 
 /// Where memory counts, one in so many entries is within reach of a set that is as good as those known.
-const ALL_FOR_ONE_OF_USE: usize = 5;
+const ALL_FOR_ONE_OF_USE: usize = 10;
 
 #[cfg(test)]
 mod tests {
