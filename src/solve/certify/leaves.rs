@@ -19,8 +19,6 @@ pub struct Leaves<'a> {
     devices: &'a Devices<'a>,
     manner: Manner,
     work: Vec<f64>,
-    /// How many times the effort of pricing a leaf the enumeration of its splits may take.
-    times: usize,
     /// The next ones last.
     open: Vec<Leaf>,
     /// Those that have no split below the last target.
@@ -39,17 +37,29 @@ struct Manner {
     cells: &'static [Resolution],
     /// How many times the gain of the last few rounds has to refute the target for others to follow.
     lookahead: f64,
-    /// How many times as much the enumeration of splits may take where it is complete.
+    /// How many times the effort of pricing a leaf the enumeration of its splits may take.
+    times: usize,
+    /// As many times that for the leaf of all splits: what is found there serves every leaf.
+    times_for_root: usize,
+    /// As many times that where all sets that count are within reach.
     times_for_all: usize,
 }
 
 impl Manner {
-    const BY_LOAD: Self = Self { cells: &[Resolution::MIDDLE, Resolution::FINE], lookahead: 6.0, times_for_all: 1 };
+    const BY_LOAD: Self = Self {
+        cells: &[Resolution::MIDDLE, Resolution::FINE],
+        lookahead: 6.0,
+        times: 1,
+        times_for_root: 4,
+        times_for_all: 1,
+    };
 
-    /// The profits of another target say less, and few decisions are as good as rounds; what is enumerated is little.
+    /// The profits of the last target are far from those of the next one, and of the root's sets a small part is within reach.
     const WITH_MEMORY: Self = Self {
         cells: &[Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)],
         lookahead: 60.0,
+        times: 1,
+        times_for_root: 1,
         times_for_all: 8,
     };
 }
@@ -98,17 +108,7 @@ impl<'a> Leaves<'a> {
         let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: 0 };
         let (work, gains) = (devices.work(), Gains::default());
         let manner = if devices.limit_memory() { Manner::WITH_MEMORY } else { Manner::BY_LOAD };
-        Self {
-            devices,
-            manner,
-            work,
-            times: 1,
-            open: vec![root],
-            refuted: Vec::new(),
-            gains,
-            nodes: 0,
-            enumerated: 0.0,
-        }
+        Self { devices, manner, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0, enumerated: 0.0 }
     }
 
     /// Refutes a target, or finds a split below `upper`, pricing about so many leaves at most; several at once where there are
@@ -204,10 +204,9 @@ impl<'a> Leaves<'a> {
     ) -> Option<Found> {
         let (devices, decisions, profit) = (self.devices, &leaf.decisions[..], &leaf.profit[..]);
         let query = enumeration::Query { devices, decisions, profit, target, upper };
-        // What is found for all splits serves every leaf; with memory limits much of that effort is never made.
-        let is_root = decisions.is_empty() && !devices.limit_memory();
-        let times = if is_root { TIMES_FOR_ROOT * self.times } else { self.times };
-        enumeration::search(&query, lines, Effort::of(sums.saturating_mul(times), self.manner.times_for_all), cx)
+        let Manner { times, times_for_root, times_for_all, .. } = self.manner;
+        let times = if decisions.is_empty() { times * times_for_root } else { times };
+        enumeration::search(&query, lines, Effort::of(sums.saturating_mul(times), times_for_all), cx)
     }
 
     /// What becomes of a leaf whose profits miss the target by `surplus`, and a split below `upper` that its columns make up; in
@@ -305,9 +304,6 @@ fn ascend(bundle: &mut Bundle, lookahead: f64, cx: &SearchContext) -> Verdict {
     }
 }
 
-/// How many times the effort of a leaf's the enumeration of all splits may take.
-const TIMES_FOR_ROOT: usize = 4;
-
 /// A leaf is parted after so many rounds.
 const MOST_ROUNDS: usize = 40;
 const ROUNDS_AT_ONCE: usize = 5;
@@ -336,7 +332,8 @@ mod tests {
         let devices = Devices::new(&setting, &cx).expect("a narrow graph");
         let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
         let Some(optimum) = run.outcome.solution().and_then(|split| split.objective) else { return [0; 2] };
-        let mut leaves = Leaves { times, ..Leaves::new(&devices, devices.work()) };
+        let mut leaves = Leaves::new(&devices, devices.work());
+        leaves.manner.times = times;
         let mut ends = [0; 2];
         for part in [0.5, 0.9, 0.99, 1.0, 1.01] {
             let target = optimum * part;

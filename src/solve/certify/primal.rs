@@ -19,7 +19,7 @@ pub struct Primal<'a> {
     rounds_since: usize,
     /// Rounds of splits of pairs, or of annealing alone, that have not improved the line's best split.
     stale: usize,
-    /// After so many a line ends where annealing is alone.
+    /// After so many a line ends.
     patience: usize,
     /// The best split of former lines, and how many of them there are.
     former: Option<(f64, Assignment)>,
@@ -31,17 +31,9 @@ impl<'a> Primal<'a> {
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Self {
         let resplit = Resplit::new(setting, cx.threads, cx.seed);
         let annealing = Multilevel::new(setting, cx.seed);
-        Self {
-            setting,
-            seed: cx.seed,
-            annealing,
-            resplit,
-            rounds_since: 0,
-            stale: 0,
-            patience: usize::MAX,
-            former: None,
-            lines: 0,
-        }
+        let patience = if resplit.is_some() { STALE } else { usize::MAX };
+        let (seed, rounds_since, stale, former, lines) = (cx.seed, 0, 0, None, 0);
+        Self { setting, seed, annealing, resplit, rounds_since, stale, patience, former, lines }
     }
 
     /// The best split and its objective.
@@ -95,7 +87,7 @@ impl<'a> Primal<'a> {
             self.stale = 0;
         }
         self.rounds_since += rounds;
-        if self.stale >= STALE {
+        if self.stale >= self.patience {
             self.begin_line(cx);
         } else if self.rounds_since >= ANNEALING_PERIOD {
             self.rounds_since = 0;

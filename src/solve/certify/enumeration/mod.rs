@@ -123,9 +123,12 @@ fn candidates<const W: usize>(
     while part < 1.0 {
         let steps = (1.0 / part).log(GROWTH);
         let [next, all] = [1.0, steps].map(|steps| taken as f64 * growth.powf(steps));
-        let most = if all <= ways_of_all as f64 { ways_of_all } else { effort.ways };
+        let limit = if all <= ways_of_all as f64 { ways_of_all } else { effort.ways };
+        if next > limit as f64 {
+            break;
+        }
         let larger = (part * GROWTH).min(1.0);
-        let Some((more, ways)) = (next <= most as f64).then(|| within(larger, most)).flatten() else { break };
+        let Some((more, ways)) = within(larger, limit) else { break };
         growth = ways as f64 / taken.max(1) as f64;
         (candidates, taken, part) = (more, ways, larger);
     }
