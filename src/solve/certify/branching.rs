@@ -65,10 +65,11 @@ impl<'p> Fractions<'p> {
         if covered == devices.setting().unit_count() { Branching::Split(chosen) } else { Branching::Nothing }
     }
 
-    /// Whether a source and a sink of a net share a device, by which both answers are expected to gain most.
-    pub fn promising_pair(&self, devices: &Devices, gains: &Gains) -> Option<[Side; 2]> {
+    /// So many decisions, whether a source and a sink of a net share a device, by which both answers are expected to gain most, the
+    /// best one first.
+    pub fn promising_pairs(&self, devices: &Devices, gains: &Gains, count: usize) -> Vec<[Side; 2]> {
         let (units, work) = (&devices.setting().unordered.units, devices.work());
-        let mut best: Option<(f64, [Side; 2])> = None;
+        let mut all: Vec<(f64, [Side; 2])> = Vec::new();
         for (e, net) in units.nets.iter().enumerate() {
             let transfer = units.kinds.iter().map(|kind| kind.transfers[e]).fold(0.0, f64::max);
             let source = net.source as usize;
@@ -80,13 +81,11 @@ impl<'p> Fractions<'p> {
                     Side { pair: (source, sink), is_apart, distance, cost }
                 };
                 let sides = [side(false), side(true)];
-                let score = sides.iter().map(|side| gains.expected(side).max(TINY)).product();
-                if best.is_none_or(|(known, _)| score > known) {
-                    best = Some((score, sides));
-                }
+                all.push((sides.iter().map(|side| gains.expected(side).max(TINY)).product(), sides));
             }
         }
-        best.map(|(_, sides)| sides)
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all.into_iter().take(count).map(|(_, sides)| sides).collect()
     }
 
     /// By which part two units are together; `None` where that is decided.

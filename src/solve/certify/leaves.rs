@@ -33,30 +33,39 @@ pub struct Leaves<'a> {
 /// How leaves are priced.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
-    /// In which cells, one after another as sets show that do not fit.
-    cells: &'static [Resolution],
+    /// In which cells, one after another as sets show that do not fit: the first ones of these that are quick at the beginning.
+    cells: &'static [&'static [Resolution]],
+    /// Leaves of fewer decisions than this are parted by the one of [`CANDIDATES`] that a few rounds show to be the best.
+    strong: usize,
     /// How many times the gain of the last few rounds has to refute the target for others to follow.
     lookahead: f64,
     /// How many times the effort of pricing a leaf the enumeration of its splits may take.
     times: usize,
     /// As many times that for the leaf of all splits: what is found there serves every leaf.
     times_for_root: usize,
-    /// As many times that where all sets that count are within reach.
+    /// As many times the part of it that enumerates where all sets that count are within reach.
     times_for_all: usize,
 }
 
 impl Manner {
     const BY_LOAD: Self = Self {
-        cells: &[Resolution::MIDDLE, Resolution::FINE],
+        cells: &[&[Resolution::MIDDLE, Resolution::FINE]],
+        strong: 0,
         lookahead: 6.0,
         times: 1,
         times_for_root: 4,
         times_for_all: 1,
     };
 
-    /// The profits of the last target are far from those of the next one, and of the root's sets a small part is within reach.
+    /// The profits of the last target are far from those of the next one, and of the root's sets a small part is within reach. A set
+    /// that cells let in above the target is one more that parts have to keep out, and the first decisions count for them all.
     const WITH_MEMORY: Self = Self {
-        cells: &[Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)],
+        cells: &[
+            &[Resolution::of(4_000.0)],
+            &[Resolution::of(2_000.0), Resolution::of(4_000.0)],
+            &[Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)],
+        ],
+        strong: 3,
         lookahead: 60.0,
         times: 1,
         times_for_root: 1,
@@ -75,8 +84,8 @@ struct Leaf {
     profit: Vec<f64>,
     /// The sets that those rest on, with their kinds.
     sets: Vec<(usize, Vec<usize>)>,
-    /// In which of the tree's cells it is priced.
-    cells: usize,
+    /// In which cells it is priced, and finer ones after them; none before the first time.
+    cells: &'static [Resolution],
 }
 
 /// What pricing says of a leaf.
@@ -105,7 +114,7 @@ enum Becomes {
 impl<'a> Leaves<'a> {
     /// One leaf of all splits, with profits to start from.
     pub fn new(devices: &'a Devices<'a>, profit: Vec<f64>) -> Self {
-        let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: 0 };
+        let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: &[] };
         let (work, gains) = (devices.work(), Gains::default());
         let manner = if devices.limit_memory() { Manner::WITH_MEMORY } else { Manner::BY_LOAD };
         Self { devices, manner, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0, enumerated: 0.0 }
@@ -159,16 +168,11 @@ impl<'a> Leaves<'a> {
 
     /// Prices a leaf by the bundle method, and parts it where that does not refute the target.
     fn price(&self, mut leaf: Leaf, (target, upper): (f64, f64), cx: &SearchContext) -> Priced {
-        let lines =
-            self.devices.lines(&leaf.decisions, cx).map(|lines| rough(&lines, target, self.manner.cells[leaf.cells]));
-        let Some(mut lines) = lines.filter(|lines| effort(lines, target).is_some()) else {
+        let Some((cells, mut lines)) = self.lines(&leaf, target, cx) else {
             return Priced { becomes: Becomes::Undecided(leaf), found: None, gain: None, enumerated: 0.0, sums: 0 };
         };
-        for (number, line) in lines.iter_mut().enumerate() {
-            line.expect(leaf.sets.iter().filter(|(kind, _)| *kind == number).map(|(_, units)| units.clone()));
-        }
-        let mut bundle = along(&self.devices.counts, &mut lines, target, (&self.work, &leaf.profit));
-        leaf.sets.iter().for_each(|(kind, units)| bundle.know(*kind, units));
+        leaf.cells = cells;
+        let mut bundle = self.bundle(&leaf, &mut lines, target);
         let verdict = ascend(&mut bundle, self.manner.lookahead, cx);
         let surplus = bundle.surplus();
         let columns = self.columns(&bundle);
@@ -189,9 +193,33 @@ impl<'a> Leaves<'a> {
         } else {
             let is_open = verdict == Verdict::Open || surplus > -NEARLY_OPEN * self.work.iter().sum::<f64>();
             let does_not_fit = is_open && self.broken(&columns, target) > MOST_BROKEN;
-            self.look_into(leaf, &columns, (does_not_fit, surplus), upper)
+            self.look_into(leaf, &columns, (does_not_fit, surplus), (target, upper), cx)
         };
         Priced { becomes, found, gain, enumerated: part, sums }
+    }
+
+    /// What prices a leaf, and the cells of that with finer ones after them; `None` where lines are not quick. Sets are expected
+    /// that are as good as those known.
+    fn lines(&self, leaf: &Leaf, target: f64, cx: &SearchContext) -> Option<(&'static [Resolution], Vec<LinePricer>)> {
+        let exact = self.devices.lines(&leaf.decisions, cx)?;
+        let in_cells = |cells: &'static [Resolution]| {
+            let lines = rough(&exact, target, *cells.first()?);
+            effort(&lines, target).map(|_| (cells, lines))
+        };
+        let known = [leaf.cells];
+        let choices = if leaf.cells.is_empty() { self.manner.cells } else { &known };
+        let (cells, mut lines) = choices.iter().find_map(|cells| in_cells(cells))?;
+        for (number, line) in lines.iter_mut().enumerate() {
+            line.expect(leaf.sets.iter().filter(|(kind, _)| *kind == number).map(|(_, units)| units.clone()));
+        }
+        Some((cells, lines))
+    }
+
+    /// The search for profits of a leaf that refute the target, from those known on.
+    fn bundle<'l>(&'l self, leaf: &Leaf, lines: &'l mut [LinePricer], target: f64) -> Bundle<'l> {
+        let mut bundle = along(&self.devices.counts, lines, target, (&self.work, &leaf.profit));
+        leaf.sets.iter().for_each(|(kind, units)| bundle.know(*kind, units));
+        bundle
     }
 
     /// Puts splits of a leaf together from enumerated sets, where its pricing took so many sums.
@@ -216,7 +244,8 @@ impl<'a> Leaves<'a> {
         leaf: Leaf,
         columns: &[(Column, f64)],
         (does_not_fit, surplus): (bool, f64),
-        upper: f64,
+        (target, upper): (f64, f64),
+        cx: &SearchContext,
     ) -> (Becomes, Option<Assignment>) {
         let setting = self.devices.setting();
         let fractions = Fractions::of(columns.iter().map(|(column, weight)| (column, *weight)));
@@ -224,10 +253,10 @@ impl<'a> Leaves<'a> {
         let found = split.filter(|split| setting.objective(split).is_some_and(|value| value < upper));
         let becomes = if found.is_some() {
             Becomes::Open(vec![leaf])
-        } else if does_not_fit && leaf.cells + 1 < self.manner.cells.len() {
+        } else if does_not_fit && leaf.cells.len() > 1 {
             Becomes::Open(vec![leaf.finer()])
         } else {
-            self.part(leaf, &fractions, surplus)
+            self.part(leaf, &fractions, (target, surplus), cx)
         };
         (becomes, found)
     }
@@ -253,19 +282,49 @@ impl<'a> Leaves<'a> {
     }
 
     /// The parts of a leaf whose profits miss the target by `surplus`.
-    fn part(&self, leaf: Leaf, fractions: &Fractions, surplus: f64) -> Becomes {
-        if let Some(sides) = fractions.promising_pair(self.devices, &self.gains) {
+    fn part(&self, leaf: Leaf, fractions: &Fractions, (target, surplus): (f64, f64), cx: &SearchContext) -> Becomes {
+        if let Some(sides) = self.sides(&leaf, fractions, (target, surplus), cx) {
             let part = |side: Side| Leaf { last: Some((side, surplus)), ..leaf.with(side.decision()) };
             let [together, apart] = sides.map(part);
             return Becomes::Open(vec![apart, together]);
         }
         match fractions.branching(self.devices) {
             Branching::Decide(first, second) => Becomes::Open(vec![leaf.with(second), leaf.with(first)]),
-            Branching::Split(_) | Branching::Nothing if leaf.cells + 1 < self.manner.cells.len() => {
-                Becomes::Open(vec![leaf.finer()])
-            }
+            Branching::Split(_) | Branching::Nothing if leaf.cells.len() > 1 => Becomes::Open(vec![leaf.finer()]),
             Branching::Split(_) | Branching::Nothing => Becomes::Undecided(leaf),
         }
+    }
+
+    /// The decision by which both answers are expected to gain most; near the root, where it counts for the whole tree, the one by
+    /// which they do within a few rounds (strong branching, Applegate, Bixby, Chvátal and Cook 1995).
+    fn sides(
+        &self,
+        leaf: &Leaf,
+        fractions: &Fractions,
+        (target, surplus): (f64, f64),
+        cx: &SearchContext,
+    ) -> Option<[Side; 2]> {
+        let count = if leaf.decisions.len() < self.manner.strong { CANDIDATES } else { 1 };
+        let pairs = fractions.promising_pairs(self.devices, &self.gains, count);
+        if pairs.len() < 2 {
+            return pairs.into_iter().next();
+        }
+        let missing = (-surplus).max(0.0);
+        let gain = |side: &Side| {
+            let gain = self.surplus_of(&leaf.with(side.decision()), target, cx) - surplus;
+            gain.clamp(0.0, missing) + LEAST_GAIN * missing
+        };
+        let scored: Vec<(f64, [Side; 2])> =
+            pairs.into_par_iter().map(|sides| (sides.iter().map(gain).product(), sides)).collect();
+        scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, sides)| sides)
+    }
+
+    /// By how much the profits of a leaf miss the target, less than zero, after a few rounds.
+    fn surplus_of(&self, leaf: &Leaf, target: f64, cx: &SearchContext) -> f64 {
+        let Some((_, mut lines)) = self.lines(leaf, target, cx) else { return f64::MIN };
+        let mut bundle = self.bundle(leaf, &mut lines, target);
+        bundle.ascend(ROUNDS_AT_ONCE, &mut || (), cx);
+        bundle.surplus()
     }
 }
 
@@ -284,7 +343,7 @@ impl Leaf {
 
     /// The same in finer cells, in which some of its sets may not fit.
     fn finer(self) -> Self {
-        Self { cells: self.cells + 1, sets: Vec::new(), ..self }
+        Self { cells: &self.cells[1..], sets: Vec::new(), ..self }
     }
 }
 
@@ -307,6 +366,11 @@ fn ascend(bundle: &mut Bundle, lookahead: f64, cx: &SearchContext) -> Verdict {
 /// A leaf is parted after so many rounds.
 const MOST_ROUNDS: usize = 40;
 const ROUNDS_AT_ONCE: usize = 5;
+
+/// Of so many decisions the best one is chosen near the root, where a side that gains nothing counts as if it gained this part of
+/// what is missing.
+const CANDIDATES: usize = 8;
+const LEAST_GAIN: f64 = 2e-4;
 
 /// Finer cells are asked where the target is open up to this part of all work, by more than so many sets that do not fit.
 const NEARLY_OPEN: f64 = 1e-5;

@@ -41,12 +41,12 @@ pub struct Effort {
     pub ways: usize,
     /// Nodes of the search, where that is a proof.
     pub nodes: usize,
-    /// How many times as much of both where all sets are within reach.
+    /// How many times as many ways where all sets are within reach.
     pub times_for_all: usize,
 }
 
 impl Effort {
-    /// About as much as so many sums of pricing along lines, and so many times as much where all sets are within reach.
+    /// About as much as so many sums of pricing along lines, and so many times as many ways where all sets are within reach.
     pub fn of(sums: usize, times_for_all: usize) -> Self {
         Self { ways: sums / SUMS_PER_WAY, nodes: sums / SUMS_PER_NODE, times_for_all }
     }
@@ -96,8 +96,7 @@ fn searched<const W: usize>(
     let rest = Rest::new(query, &most);
     let (candidates, part) = candidates(query, lines, (&most, missing), (&rest, effort), cx)?;
     let mut search = Search::<W>::new(query, candidates, missing, rest);
-    let nodes =
-        if part < 1.0 { effort.nodes / LESS_FOR_A_PART } else { effort.nodes.saturating_mul(effort.times_for_all) };
+    let nodes = if part < 1.0 { effort.nodes / LESS_FOR_A_PART } else { effort.nodes };
     let has_ended = search.run(nodes, cx);
     Some(Found { best: search.into_best(), is_complete: part >= 1.0 && has_ended, part })
 }

@@ -5,6 +5,7 @@
 //! a few decimals lie on the lattice of those decimals, so that next to nothing is lost. Memory is left out, which
 //! keeps the bound valid; sets that break it are not handed on.
 
+use super::cell_size::{HALF_ROOM, decimal_cell};
 use super::elimination::{Bucket, Plan};
 use super::integer_fronts::{Frame, IntegerFronts, Task};
 use super::lagrangian::{Outward, Prices};
@@ -36,17 +37,6 @@ impl Lattice {
         let plan = Plan { buckets: plan.buckets.iter().map(bucket).collect(), units: plan.units };
         Some(Self { cell, pricer: Pricer::new(plan, [None], 0) })
     }
-}
-
-/// The largest power of ten that divides all times, up to rounding.
-fn decimal_cell(times: &[f64]) -> Option<f64> {
-    let divides = |cell: f64| times.iter().all(|time| ((time / cell).round() * cell - time).abs() <= 1e-11 * time);
-    (-6..6).rev().map(|exponent| 10.0f64.powi(exponent)).find(|&cell| divides(cell))
-}
-
-/// The size of a cell along a line: what divides all times, and else a small part of them all, which rough cells consist of.
-pub fn cell_of(times: &[f64]) -> Option<f64> {
-    decimal_cell(times).or_else(|| Some(times.iter().sum::<f64>() * SMALL_PART).filter(|cell| cell.is_normal()))
 }
 
 impl<const D: usize> Pricer<D> {
@@ -105,14 +95,8 @@ impl<const D: usize> Plan<D> {
     }
 }
 
-/// Times that lie on the lattice are not rounded below it: half of the room that capacities have.
-pub(super) const HALF_ROOM: f64 = 1.0 + 5e-11;
-
 /// The most cells of a device.
 const MOST_CELLS: f64 = 1e5;
-
-/// Cells of times that are no decimals, as a part of all.
-const SMALL_PART: f64 = 1e-6;
 
 /// Grains of all units together.
 const MOST_GRAINS: f64 = 1e9 / 4.0;
@@ -122,16 +106,3 @@ const MAX_POINTS: usize = 16_000_000;
 
 /// How many of the best points are looked at for sets that fit without rounding.
 const MOST_TRIED: usize = 40;
-
-#[cfg(test)]
-mod tests {
-    use super::decimal_cell;
-
-    #[test]
-    fn decimals_lie_on_a_lattice() {
-        assert_eq!(decimal_cell(&[3.0, 18.0, 0.0]), Some(1.0));
-        assert_eq!(decimal_cell(&[0.358, 18.962, 9.7]), Some(0.001));
-        assert_eq!(decimal_cell(&[200.0, 1500.0]), Some(100.0));
-        assert_eq!(decimal_cell(&[1.0, 1.0 / 3.0]), None);
-    }
-}

@@ -1,7 +1,7 @@
 //! Pricing along a line: next to exact, and quick where the graph is nearly a chain.
 
+use super::cell_size::{Costs, cell_of};
 use super::grains::Grains;
-use super::lattice::cell_of;
 use super::network::Network;
 use super::order::narrow;
 use super::prospects::Known;
@@ -16,6 +16,8 @@ use super::{Priced, PricedSet, ROOM};
 pub struct LinePricer {
     pub(super) sweep: Sweep<2>,
     cell: f64,
+    /// What nets cost.
+    costs: Costs,
     /// A device's, where it is limited.
     pub(super) memory: Option<f64>,
     tables: Tables,
@@ -29,14 +31,17 @@ impl LinePricer {
     /// A pricer of the sets of `network`, which consume load and, where a device has so much `memory`, that; `None` where no
     /// unit takes time, or where too many variables depend on one another in every order tried.
     pub fn new(network: &Network<2>, times: &[f64], memory: Option<f64>) -> Option<Self> {
-        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, memory))
+        let nets = network.factors.iter().filter(|factor| factor.scope.len() > 1);
+        let costs = nets.map(|factor| factor.costs.iter().flatten().map(|used| used[LOAD]).fold(0.0, f64::max));
+        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, Costs::of(costs), memory))
     }
 
-    fn of(sweep: Sweep<2>, cell: f64, memory: Option<f64>) -> Self {
+    fn of(sweep: Sweep<2>, cell: f64, costs: Costs, memory: Option<f64>) -> Self {
         let size = memory.map_or(f64::MAX, |memory| (memory / MEMORY_CELLS).max(f64::MIN_POSITIVE));
         Self {
             sweep: sweep.counted(LOAD, cell, LOAD).counted(MEMORY, size, MEMORY),
             cell,
+            costs,
             memory,
             tables: Tables::default(),
             known: Known::default(),
@@ -46,8 +51,9 @@ impl LinePricer {
 
     /// The same in larger cells of load, about so many for this one, so that it is quicker and bounds hold less tightly.
     pub fn rough(&self, target: f64, loads: f64) -> Self {
-        let cell = self.cell * (target * ROOM / self.cell / loads).floor().max(1.0);
-        Self::of(self.sweep.clone(), cell, self.memory)
+        let most = target * ROOM / loads;
+        let cell = if most < 2.0 * self.cell { self.cell } else { self.costs.cell(most) };
+        Self::of(self.sweep.clone(), cell, self.costs.clone(), self.memory)
     }
 
     pub(super) fn capacity(&self, target: f64) -> Cells {
@@ -213,7 +219,7 @@ mod tests {
         };
         let mut fine = loose(&times);
         fine.cell /= 1_000.0;
-        let mut fine = LinePricer::of(fine.sweep, fine.cell, None);
+        let mut fine = LinePricer::of(fine.sweep, fine.cell, Costs::default(), None);
         for target in [0.03, 0.1, 0.15, 0.3] {
             let mut rough = fine.rough(target, ROUGH_CELLS);
             let cells = rough.capacity(target)[LOAD] as f64;

@@ -13,6 +13,7 @@
 //! is answered quickly and next to exactly. Where the graph is nearly a chain besides, a dynamic program along it
 //! ([`line`](mod@line), [`sweep`]) answers it more quickly still.
 
+mod cell_size;
 mod elimination;
 mod grains;
 mod integer_fronts;
@@ -29,8 +30,8 @@ mod rows;
 mod sets;
 mod sweep;
 
+pub use cell_size::cell_of;
 pub use elimination::Plan;
-pub use lattice::cell_of;
 pub use line::LinePricer;
 pub use nearby::{Nearby, NearbySet};
 pub use network::{INSIDE, Network, Resource};

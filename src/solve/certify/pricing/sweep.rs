@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::lattice::HALF_ROOM;
+use super::cell_size::HALF_ROOM;
 use super::network::{INSIDE, Network};
 use super::prospects::Prospects;
 use super::rows::{Cells, Chosen, LOAD, MEMORY, Row, Through};
