@@ -42,6 +42,8 @@ pub struct Devices<'a> {
     resources: Vec<Vec<Resource>>,
     /// The most pins of a net without a hub, by kind: what makes the smallest tables.
     most_pins: Vec<usize>,
+    /// Whether some kind's memory counts, or would if it had not been left out.
+    has_limits: bool,
 }
 
 impl<'a> Devices<'a> {
@@ -56,7 +58,8 @@ impl<'a> Devices<'a> {
     pub fn without_limits(&self, cx: &SearchContext) -> Option<Self> {
         let mut resources = self.resources.clone();
         resources.iter_mut().for_each(|kind| kind.retain(|resource| resource.capacity.is_none()));
-        (resources != self.resources).then(|| Self::of(self.setting, resources, cx)).flatten()
+        let free = (resources != self.resources).then(|| Self::of(self.setting, resources, cx)).flatten()?;
+        Some(Self { has_limits: true, ..free })
     }
 
     /// The bytes of each unit on devices of a kind, and what one has room for; `None` where that never counts.
@@ -83,7 +86,8 @@ impl<'a> Devices<'a> {
     fn of(setting: &'a Setting<'a>, resources: Vec<Vec<Resource>>, cx: &SearchContext) -> Option<Self> {
         let units = &setting.unordered.units;
         let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();
-        let mut devices = Self { setting, counts, resources, most_pins: Vec::new() };
+        let has_limits = resources.iter().flatten().any(|resource| resource.capacity.is_some());
+        let mut devices = Self { setting, counts, resources, most_pins: Vec::new(), has_limits };
         for kind in 0..devices.counts.len() {
             let entries = |pins: &usize| Some((devices.pricer(kind, &[], *pins, cx)?.entry_count(), *pins));
             let (_, pins) = PINS.iter().filter_map(entries).min()?;
@@ -168,7 +172,8 @@ impl<'a> Devices<'a> {
                 _ => return None,
             };
             let network = self.network(kind, decisions, &resources, self.most_pins[kind]);
-            LinePricer::new(&network, &resources[0].unit, resources[1].capacity)
+            let line = LinePricer::new(&network, &resources[0].unit, resources[1].capacity)?;
+            Some(if self.has_limits { line.dividing(&network) } else { line })
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();

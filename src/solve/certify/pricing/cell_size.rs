@@ -47,7 +47,8 @@ impl Costs {
     /// What is rounded off of all of them in such cells.
     fn lost(&self, cell: f64) -> f64 {
         let lost = |cost: f64| cost / cell - (cost / cell * HALF_ROOM).floor();
-        self.0.iter().map(|&(cost, count)| count * lost(cost).max(0.0)).sum::<f64>() * cell
+        let part = |cost: f64| Some(lost(cost)).filter(|&lost| lost > NEARLY_WHOLE).unwrap_or_default();
+        self.0.iter().map(|&(cost, count)| count * part(cost)).sum::<f64>() * cell
     }
 }
 
@@ -60,6 +61,9 @@ const SMALL_PART: f64 = 1e-6;
 /// How many different costs are looked at, and how many cells that divide each.
 const MOST_COSTS: usize = 64;
 const MOST_DIVISORS: usize = 64;
+
+/// What is rounded off is nothing below this part of a cell.
+const NEARLY_WHOLE: f64 = 1e-9;
 
 /// The least cell, as a part of the most.
 const LEAST_PART: f64 = 0.75;
@@ -79,7 +83,7 @@ mod tests {
     #[test]
     fn cells_divide_most_costs() {
         // Feature maps of a convolutional network, and one that is none.
-        let costs = [4.01408, 0.6422528, 0.6422528, 0.1605632, 3.8535168, 1.037];
+        let costs = [4.01408, 0.6422528, 0.6422528, 0.1605632, 3.8535168, 1.01];
         let cell = Costs::of(costs.into_iter()).cell(0.0405);
         assert!((cell - 0.0401408).abs() < 1e-12, "{cell}");
         for cost in &costs[..5] {

@@ -16,8 +16,8 @@ use super::{Priced, PricedSet, ROOM};
 pub struct LinePricer {
     pub(super) sweep: Sweep<2>,
     cell: f64,
-    /// What nets cost.
-    costs: Costs,
+    /// What nets cost, where rough cells are to divide that.
+    costs: Option<Costs>,
     /// A device's, where it is limited.
     pub(super) memory: Option<f64>,
     tables: Tables,
@@ -31,12 +31,17 @@ impl LinePricer {
     /// A pricer of the sets of `network`, which consume load and, where a device has so much `memory`, that; `None` where no
     /// unit takes time, or where too many variables depend on one another in every order tried.
     pub fn new(network: &Network<2>, times: &[f64], memory: Option<f64>) -> Option<Self> {
-        let nets = network.factors.iter().filter(|factor| factor.scope.len() > 1);
-        let costs = nets.map(|factor| factor.costs.iter().flatten().map(|used| used[LOAD]).fold(0.0, f64::max));
-        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, Costs::of(costs), memory))
+        Some(Self::of(Sweep::new(network, &narrow(network))?, cell_of(times)?, None, memory))
     }
 
-    fn of(sweep: Sweep<2>, cell: f64, costs: Costs, memory: Option<f64>) -> Self {
+    /// The same whose rough cells divide what the nets of its network cost.
+    pub fn dividing(self, network: &Network<2>) -> Self {
+        let nets = network.factors.iter().filter(|factor| factor.scope.len() > 1);
+        let costs = nets.map(|factor| factor.costs.iter().flatten().map(|used| used[LOAD]).fold(0.0, f64::max));
+        Self { costs: Some(Costs::of(costs)), ..self }
+    }
+
+    fn of(sweep: Sweep<2>, cell: f64, costs: Option<Costs>, memory: Option<f64>) -> Self {
         let size = memory.map_or(f64::MAX, |memory| (memory / MEMORY_CELLS).max(f64::MIN_POSITIVE));
         Self {
             sweep: sweep.counted(LOAD, cell, LOAD).counted(MEMORY, size, MEMORY),
@@ -52,7 +57,11 @@ impl LinePricer {
     /// The same in larger cells of load, about so many for this one, so that it is quicker and bounds hold less tightly.
     pub fn rough(&self, target: f64, loads: f64) -> Self {
         let most = target * ROOM / loads;
-        let cell = if most < 2.0 * self.cell { self.cell } else { self.costs.cell(most) };
+        let whole = (most / self.cell).floor().max(1.0);
+        let cell = match &self.costs {
+            Some(costs) if whole > 1.0 => costs.cell(most),
+            _ => self.cell * whole,
+        };
         Self::of(self.sweep.clone(), cell, self.costs.clone(), self.memory)
     }
 
@@ -219,7 +228,7 @@ mod tests {
         };
         let mut fine = loose(&times);
         fine.cell /= 1_000.0;
-        let mut fine = LinePricer::of(fine.sweep, fine.cell, Costs::default(), None);
+        let mut fine = LinePricer::of(fine.sweep, fine.cell, None, None);
         for target in [0.03, 0.1, 0.15, 0.3] {
             let mut rough = fine.rough(target, ROUGH_CELLS);
             let cells = rough.capacity(target)[LOAD] as f64;
@@ -241,8 +250,8 @@ mod tests {
     }
 
     proptest! {
-        /// For each kind of device, with hubs and without, with a memory limit and without, and with profits below zero; and
-        /// what the device of each unit has at least.
+        /// For each kind of device, with hubs and without, with a memory limit and without, in few cells and in all, and with profits
+        /// below zero; and what the device of each unit has at least.
         #[test]
         fn prices_are_those_of_enumeration(
             mut instance in instances(),
@@ -251,6 +260,7 @@ mod tests {
             profit in vec(-9..=9i32, 6),
             target in 0..30u32,
             limit in prop_oneof![Just(None), (3..30u32).prop_map(Some)],
+            cells in prop_oneof![3 => Just(None), 1 => (2..12u32).prop_map(Some)],
         ) {
             limit_memory(&mut instance, limit.map(f64::from));
             let problem = problem(&instance, is_convex);
@@ -290,8 +300,10 @@ mod tests {
                     prop_assert!(capacity.is_some() || least >= exact / (1.0 + 1e-9), "{least} for {exact}");
                 }
                 // Where times are no decimals cells are too many for all but small targets.
-                let is_exact = is_exact && line.effort(target).is_some();
-                if line.effort(target).is_none() {
+                let is_exact = is_exact && line.effort(target).is_some() && cells.is_none();
+                if let Some(cells) = cells {
+                    line = line.dividing(&network).rough(target, f64::from(cells));
+                } else if line.effort(target).is_none() {
                     line = line.rough(target, ROUGH_CELLS);
                 }
                 // What other profits and targets found may leave out nothing of use.
