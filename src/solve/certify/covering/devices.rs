@@ -173,7 +173,9 @@ impl<'a> Devices<'a> {
             };
             let network = self.network(kind, decisions, &resources, self.most_pins[kind]);
             let line = LinePricer::new(&network, &resources[0].unit, resources[1].capacity)?;
-            Some(if self.has_limits { line.dividing(&network) } else { line })
+            // Convex sets cross few nets, and what is rounded off is mostly times.
+            let divides = self.has_limits && self.setting.unordered.order.is_none();
+            Some(if divides { line.dividing(&network) } else { line })
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();
