@@ -1,5 +1,7 @@
 //! Branch and price along lines: a tree whose leaves are refuted at a target that rises.
 
+use std::slice;
+
 use rayon::prelude::*;
 
 use super::assignment::Assignment;
@@ -60,11 +62,7 @@ impl Manner {
     /// The profits of the last target are far from those of the next one, and of the root's sets a small part is within reach. A set
     /// that cells let in above the target is one more that parts have to keep out, and the first decisions count for them all.
     const WITH_MEMORY: Self = Self {
-        cells: &[
-            &[Resolution::of(4_000.0)],
-            &[Resolution::of(2_000.0), Resolution::of(4_000.0)],
-            &[Resolution::WITH_MEMORY, Resolution::of(2_000.0), Resolution::of(4_000.0)],
-        ],
+        cells: &[&[Resolution::of(4_000.0)], &[Resolution::of(2_000.0)], &[Resolution::WITH_MEMORY]],
         strong: 3,
         lookahead: 60.0,
         times: 1,
@@ -206,8 +204,8 @@ impl<'a> Leaves<'a> {
             let lines = rough(&exact, target, *cells.first()?);
             effort(&lines, target).map(|_| (cells, lines))
         };
-        let known = [leaf.cells];
-        let choices = if leaf.cells.is_empty() { self.manner.cells } else { &known };
+        let known = slice::from_ref(&leaf.cells);
+        let choices = if leaf.cells.is_empty() { self.manner.cells } else { known };
         let (cells, mut lines) = choices.iter().find_map(|cells| in_cells(cells))?;
         for (number, line) in lines.iter_mut().enumerate() {
             line.expect(leaf.sets.iter().filter(|(kind, _)| *kind == number).map(|(_, units)| units.clone()));

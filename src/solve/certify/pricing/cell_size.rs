@@ -17,7 +17,7 @@ pub fn cell_of(times: &[f64]) -> Option<f64> {
 }
 
 /// Costs that cells may divide: the most frequent ones, each with how often it occurs.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Costs(Vec<(f64, f64)>);
 
 impl Costs {
@@ -55,15 +55,15 @@ impl Costs {
 /// Times that lie on the lattice are not rounded below it: half of the room that capacities have.
 pub(super) const HALF_ROOM: f64 = 1.0 + 5e-11;
 
+/// What is consumed beyond whole cells by less than this part of one is taken for rounding.
+pub(super) const NEARLY_WHOLE: f64 = 1e-9;
+
 /// Cells of times that are no decimals, as a part of all.
 const SMALL_PART: f64 = 1e-6;
 
 /// How many different costs are looked at, and how many cells that divide each.
 const MOST_COSTS: usize = 64;
 const MOST_DIVISORS: usize = 64;
-
-/// What is rounded off is nothing below this part of a cell.
-const NEARLY_WHOLE: f64 = 1e-9;
 
 /// The least cell, as a part of the most.
 const LEAST_PART: f64 = 0.75;

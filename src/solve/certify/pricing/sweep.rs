@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::cell_size::HALF_ROOM;
+use super::cell_size::{HALF_ROOM, NEARLY_WHOLE};
 use super::network::{INSIDE, Network};
 use super::prospects::Prospects;
 use super::rows::{Cells, Chosen, LOAD, MEMORY, Row, Through};
@@ -76,9 +76,6 @@ pub struct Limit {
 
 /// Less than any gain, also after all gains have been added.
 const UNREACHED: i32 = i32::MIN / 2;
-
-/// What is consumed beyond whole cells by less than this part of one is taken for rounding.
-const NEARLY_WHOLE: f64 = 1e-9;
 
 /// How wide a sweep may be.
 #[derive(Debug, Clone, Copy)]
