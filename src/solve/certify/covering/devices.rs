@@ -42,6 +42,8 @@ pub struct Devices<'a> {
     resources: Vec<Vec<Resource>>,
     /// The most pins of a net without a hub, by kind: what makes the smallest tables.
     most_pins: Vec<usize>,
+    /// The same for lines: what makes the narrowest ones.
+    most_pins_of_lines: Vec<usize>,
     /// Whether some kind's memory counts, or would if it had not been left out.
     has_limits: bool,
 }
@@ -87,11 +89,15 @@ impl<'a> Devices<'a> {
         let units = &setting.unordered.units;
         let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();
         let has_limits = resources.iter().flatten().any(|resource| resource.capacity.is_some());
-        let mut devices = Self { setting, counts, resources, most_pins: Vec::new(), has_limits };
+        let (most_pins, most_pins_of_lines) = (Vec::new(), Vec::new());
+        let mut devices = Self { setting, counts, resources, most_pins, most_pins_of_lines, has_limits };
         for kind in 0..devices.counts.len() {
             let entries = |pins: &usize| Some((devices.pricer(kind, &[], *pins, cx)?.entry_count(), *pins));
             let (_, pins) = PINS.iter().filter_map(entries).min()?;
+            let arcs = |pins: &usize| Some((devices.line(kind, &[], *pins)?.arcs(), *pins));
+            let of_lines = PINS.iter().filter_map(arcs).min().map_or(pins, |(_, pins)| pins);
             devices.most_pins.push(pins);
+            devices.most_pins_of_lines.push(of_lines);
         }
         Some(devices)
     }
@@ -165,21 +171,23 @@ impl<'a> Devices<'a> {
     /// A pricer along a line for each kind, by load and memory; `None` where a load has several pieces, nothing takes time, or
     /// the graph is far from a chain.
     pub fn lines(&self, decisions: &[Decision], cx: &SearchContext) -> Option<Vec<LinePricer>> {
-        let line = |kind: usize| {
-            let resources = match &self.resources[kind][..] {
-                [load] => [load.clone(), Resource::unused(&self.setting.unordered.units)],
-                [load, memory] if memory.capacity.is_some() => [load.clone(), memory.clone()],
-                _ => return None,
-            };
-            let network = self.network(kind, decisions, &resources, self.most_pins[kind]);
-            let line = LinePricer::new(&network, &resources[0].unit, resources[1].capacity)?;
-            // Convex sets of ResNet50's layers take a third longer to prove in such cells.
-            let divides = self.has_limits && self.setting.unordered.order.is_none();
-            Some(if divides { line.dividing(&network) } else { line })
-        };
+        let line = |kind: usize| self.line(kind, decisions, self.most_pins_of_lines[kind]);
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();
         (has_work && has_time).then(|| (0..self.counts.len()).map(line).collect()).flatten()
+    }
+
+    fn line(&self, kind: usize, decisions: &[Decision], pins: usize) -> Option<LinePricer> {
+        let resources = match &self.resources[kind][..] {
+            [load] => [load.clone(), Resource::unused(&self.setting.unordered.units)],
+            [load, memory] if memory.capacity.is_some() => [load.clone(), memory.clone()],
+            _ => return None,
+        };
+        let network = self.network(kind, decisions, &resources, pins);
+        let line = LinePricer::new(&network, &resources[0].unit, resources[1].capacity)?;
+        // Convex sets of ResNet50's layers take a third longer to prove in such cells.
+        let divides = self.has_limits && self.setting.unordered.order.is_none();
+        Some(if divides { line.dividing(&network) } else { line })
     }
 
     /// The units in an order that leaves few of them tied to later ones, for the kind whose pricing takes most: the narrower

@@ -96,6 +96,11 @@ impl LinePricer {
         }
     }
 
+    /// How many arcs a set's way along the line may take in all.
+    pub fn arcs(&self) -> usize {
+        self.sweep.arcs()
+    }
+
     /// How many sums pricing has taken so far.
     pub fn sums(&self) -> usize {
         self.sums

@@ -199,11 +199,16 @@ impl<const D: usize> Sweep<D> {
     /// How many sums of an entry and an arc it takes where a device has so many cells; `None` where they or the entries
     /// are beyond the limit.
     pub fn effort(&self, capacity: Cells, limit: Limit) -> Option<usize> {
-        let arcs: usize = self.steps.iter().map(|step| step.arcs().count()).sum();
+        let arcs = self.arcs();
         let states: usize = self.steps.iter().map(|step| step.states.len()).sum();
         let places = capacity.iter().fold(1, |product: usize, cells| product.saturating_mul(cells.saturating_add(1)));
         let (sums, entries) = (arcs.saturating_mul(places), states.saturating_mul(places));
         (sums <= limit.sums && entries <= limit.entries).then_some(sums)
+    }
+
+    /// The arcs of all steps.
+    pub fn arcs(&self) -> usize {
+        self.steps.iter().map(|step| step.arcs().count()).sum()
     }
 
     /// The most gain that all steps may sum up to.
