@@ -59,6 +59,10 @@ impl Manner {
         times_for_all: 1,
     };
 
+    /// Far below the best split targets are refuted in rough cells, and the first decisions count for all that are to come.
+    const FAR_BELOW: Self =
+        Self { cells: &[&[Resolution::ROUGH, Resolution::MIDDLE, Resolution::FINE]], strong: 3, ..Self::BY_LOAD };
+
     /// The profits of the last target are far from those of the next one, and of the root's sets a small part is within reach. A set
     /// that cells let in above the target is one more that parts have to keep out, and the first decisions count for them all.
     const WITH_MEMORY: Self = Self {
@@ -116,6 +120,14 @@ impl<'a> Leaves<'a> {
         let (work, gains) = (devices.work(), Gains::default());
         let manner = if devices.limit_memory() { Manner::WITH_MEMORY } else { Manner::BY_LOAD };
         Self { devices, manner, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0, enumerated: 0.0 }
+    }
+
+    /// The same where the bound is far below the best split.
+    pub fn far_below(mut self) -> Self {
+        if !self.devices.limit_memory() {
+            self.manner = Manner::FAR_BELOW;
+        }
+        self
     }
 
     /// Refutes a target, or finds a split below `upper`, pricing about so many leaves at most; several at once where there are
@@ -386,7 +398,12 @@ mod tests {
     use crate::solve::brute_force::BruteForce;
 
     /// How often targets that rise to the optimum and beyond were refuted with parts, and met by a split.
-    fn check(mut instance: Instance, is_convex: bool, limit: Option<f64>, times: usize) -> [usize; 2] {
+    fn check(
+        mut instance: Instance,
+        is_convex: bool,
+        limit: Option<f64>,
+        (times, is_far): (usize, bool),
+    ) -> [usize; 2] {
         samples::limit_memory(&mut instance, limit);
         let problem = samples::problem(&instance, is_convex);
         let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
@@ -395,6 +412,9 @@ mod tests {
         let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
         let Some(optimum) = run.outcome.solution().and_then(|split| split.objective) else { return [0; 2] };
         let mut leaves = Leaves::new(&devices, devices.work());
+        if is_far {
+            leaves = leaves.far_below();
+        }
         leaves.manner.times = times;
         let mut ends = [0; 2];
         for part in [0.5, 0.9, 0.99, 1.0, 1.01] {
@@ -422,13 +442,13 @@ mod tests {
         let mut count = |instance: Instance, number: usize| {
             let limit = [None, Some(14.0), Some(25.0)][number % 3];
             // Small graphs need no tree where their splits are enumerated.
-            for times in [0, 1] {
-                let more = check(instance.clone(), number.is_multiple_of(2), limit, times);
+            for how in [(0, false), (1, false), (0, true), (1, true)] {
+                let more = check(instance.clone(), number.is_multiple_of(2), limit, how);
                 ends.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             }
         };
         samples::drawn(odd_cycles(2), 24).enumerate().for_each(|(number, instance)| count(instance, number));
         samples::drawn(samples::instances(), 24).enumerate().for_each(|(number, instance)| count(instance, number));
-        assert!(ends[0] >= 4 && ends[1] >= 24, "{ends:?} targets refuted in parts, and met");
+        assert!(ends[0] >= 8 && ends[1] >= 48, "{ends:?} targets refuted in parts, and met");
     }
 }

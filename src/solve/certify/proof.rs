@@ -167,6 +167,11 @@ impl<'a> Proof<'a> {
         self.race.is_within(CLOSE)
     }
 
+    /// Whether the bound is so far below the best split that the linear program's is, too.
+    fn is_far_below(&self) -> bool {
+        !self.race.is_within(FAR_BELOW)
+    }
+
     /// Closes the gap along lines: a tree is refuted half of the way to the best split, then half of the rest, and so on. Where
     /// memory counts beside loads, annealing alone finds better splits beside it than with those of pairs.
     fn climb(&mut self, root: &mut Root) {
@@ -176,6 +181,9 @@ impl<'a> Proof<'a> {
         }
         self.refine(PATIENCE_BEFORE_CLIMB);
         let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
+        if self.is_far_below() {
+            leaves = leaves.far_below();
+        }
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
             let target = if last - bound > LAST_CLIMB * last { bound + CLIMB * (last - bound) } else { last };
@@ -268,10 +276,15 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Goes on where pricing is quick along lines and the bound clearly below the best split: by a tree along lines once splits can be
-    /// enumerated; else by ever finer cells, with looks at the tree of the linear program between them, which needs none, and then by
+    /// Goes on where pricing is quick along lines and the bound clearly below the best split: by a tree along lines where it is far
+    /// below, or once splits can be enumerated; else by ever finer cells, with looks at the tree of the linear program between them, which needs none, and then by
     /// patient search for splits before the tree.
     fn insist(&mut self, root: &mut Root, reach: Reach) {
+        let can_climb = matches!(reach, Reach::Large(_)) && self.has_long_fronts();
+        if can_climb && self.is_far_below() {
+            self.climb(root);
+            return;
+        }
         for (rounds, ascents) in Ascent::further(reach) {
             self.branch(root, Budget { nodes: FIRST_NODES, rounds }, 0.0);
             if self.enumerate(root) > PROMISING {
@@ -281,7 +294,7 @@ impl<'a> Proof<'a> {
             self.ascend_by(&ascents, root);
         }
         self.refine(self.last_patience());
-        if matches!(reach, Reach::Large(_)) && self.has_long_fronts() {
+        if can_climb {
             self.climb(root);
         }
     }
@@ -507,6 +520,9 @@ const EFFORT_PER_ANNEALING: usize = 64_000_000;
 
 /// Where the root's sets are enumerated up to this part of what they may fall short by, those of leaves are.
 const PROMISING: f64 = 0.1;
+
+/// A gap of this part says that the linear program's bound is not close either.
+const FAR_BELOW: f64 = 0.01;
 
 /// Where there are no more units to a device than so many, fronts of load and memory are short.
 const FEW_UNITS: usize = 16;

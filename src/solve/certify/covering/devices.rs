@@ -313,6 +313,37 @@ mod tests {
         priced.upper
     }
 
+    /// Four branches of three nodes each from one concatenation to the next.
+    fn branches(blocks: u64) -> Instance {
+        let node = |v| Node { accelerator_times: vec![Some(1.0)], transfer_time: 1.0, ..Node::new(v) };
+        let first = |block: u64| block * 13;
+        let of_branch = |(block, branch): (u64, u64)| {
+            let ends = [first(block), first(block) + 3 * branch + 1, first(block) + 3 * branch + 2];
+            let targets = [ends[1], ends[2], ends[2] + 1, first(block + 1)];
+            [ends[0], ends[1], ends[2], ends[2] + 1].into_iter().zip(targets)
+        };
+        let edges = (0..blocks).flat_map(|block| (0..4).map(move |branch| (block, branch))).flat_map(of_branch);
+        Instance {
+            platform: Platform::uniform(2, None, 0),
+            nodes: (0..=first(blocks)).map(node).collect(),
+            edges: edges.map(|(source, target)| Edge { source, target }).collect(),
+            ..Instance::default()
+        }
+    }
+
+    #[test]
+    fn lines_have_hubs_that_make_them_narrow() {
+        let problem = arbitrary(&branches(4));
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
+        let arcs = |pins| devices.line(0, &[], pins).map(|line| line.arcs());
+        let chosen = devices.lines(&[], &SearchContext::new()).expect("a narrow graph")[0].arcs();
+        assert_eq!(PINS.iter().filter_map(|&pins| arcs(pins)).min(), Some(chosen));
+        // Elimination has smaller tables with other hubs, along which lines are wide.
+        assert!(arcs(devices.most_pins[0]).is_none_or(|arcs| arcs > chosen));
+    }
+
     #[test]
     fn prices_are_those_of_enumeration() {
         let problem = problem(9, &[1, 3]);
