@@ -114,20 +114,16 @@ enum Becomes {
 }
 
 impl<'a> Leaves<'a> {
-    /// One leaf of all splits, with profits to start from.
-    pub fn new(devices: &'a Devices<'a>, profit: Vec<f64>) -> Self {
+    /// One leaf of all splits, with profits to start from; for targets that are far below the best split, or not.
+    pub fn new(devices: &'a Devices<'a>, profit: Vec<f64>, is_far_below: bool) -> Self {
         let root = Leaf { decisions: Vec::new(), last: None, profit, sets: Vec::new(), cells: &[] };
         let (work, gains) = (devices.work(), Gains::default());
-        let manner = if devices.limit_memory() { Manner::WITH_MEMORY } else { Manner::BY_LOAD };
+        let manner = match (devices.limit_memory(), is_far_below) {
+            (true, _) => Manner::WITH_MEMORY,
+            (false, true) => Manner::FAR_BELOW,
+            (false, false) => Manner::BY_LOAD,
+        };
         Self { devices, manner, work, open: vec![root], refuted: Vec::new(), gains, nodes: 0, enumerated: 0.0 }
-    }
-
-    /// The same where the bound is far below the best split.
-    pub fn far_below(mut self) -> Self {
-        if !self.devices.limit_memory() {
-            self.manner = Manner::FAR_BELOW;
-        }
-        self
     }
 
     /// Refutes a target, or finds a split below `upper`, pricing about so many leaves at most; several at once where there are
@@ -411,10 +407,7 @@ mod tests {
         let devices = Devices::new(&setting, &cx).expect("a narrow graph");
         let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
         let Some(optimum) = run.outcome.solution().and_then(|split| split.objective) else { return [0; 2] };
-        let mut leaves = Leaves::new(&devices, devices.work());
-        if is_far {
-            leaves = leaves.far_below();
-        }
+        let mut leaves = Leaves::new(&devices, devices.work(), is_far);
         leaves.manner.times = times;
         let mut ends = [0; 2];
         for part in [0.5, 0.9, 0.99, 1.0, 1.01] {

@@ -180,10 +180,7 @@ impl<'a> Proof<'a> {
             self.primal.anneal_alone();
         }
         self.refine(PATIENCE_BEFORE_CLIMB);
-        let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit));
-        if self.is_far_below() {
-            leaves = leaves.far_below();
-        }
+        let mut leaves = Leaves::new(devices, std::mem::take(&mut root.center.profit), self.is_far_below());
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
             let (bound, last) = (self.race.bound(), self.race.last_target(upper));
             let target = if last - bound > LAST_CLIMB * last { bound + CLIMB * (last - bound) } else { last };
@@ -210,7 +207,7 @@ impl<'a> Proof<'a> {
     /// Puts splits together from the sets that the root's profits leave, as long as that finds better ones; which part of these sets
     /// was enumerated.
     fn enumerate(&mut self, root: &mut Root) -> f64 {
-        let mut leaves = Leaves::new(root.generation.devices, root.center.profit.clone());
+        let mut leaves = Leaves::new(root.generation.devices, root.center.profit.clone(), false);
         while let Some(upper) = self.race.objective().filter(|_| !self.race.is_done()) {
             self.refute(&mut leaves, (self.race.last_target(upper), upper), 1);
             if self.race.objective() == Some(upper) {
@@ -277,8 +274,8 @@ impl<'a> Proof<'a> {
     }
 
     /// Goes on where pricing is quick along lines and the bound clearly below the best split: by a tree along lines where it is far
-    /// below, or once splits can be enumerated; else by ever finer cells, with looks at the tree of the linear program between them, which needs none, and then by
-    /// patient search for splits before the tree.
+    /// below, or once splits can be enumerated; else by ever finer cells, with looks at the tree of the linear program between them,
+    /// which needs none, and then by patient search for splits before the tree.
     fn insist(&mut self, root: &mut Root, reach: Reach) {
         let can_climb = matches!(reach, Reach::Large(_)) && self.has_long_fronts();
         if can_climb && self.is_far_below() {

@@ -4,7 +4,7 @@ use super::marks::{Ends, Marks, Open, Trace};
 use crate::bound::leading_piece;
 use crate::preprocess::{Reduced, Unordered};
 use crate::search::{SearchContext, Stopped};
-use crate::solve::certify::pricing::{self, Network, Resource, Sweep, Width, narrowest};
+use crate::solve::certify::pricing::{self, MOST_PINS, Network, Resource, Sweep, Width, narrowest};
 
 /// One way to reach a state.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +104,7 @@ impl Steps {
             (narrowest(&network), network)
         };
         let narrower = |(a, _): &((f64, _), _), (b, _): &((f64, _), _)| a.0.total_cmp(&b.0);
-        let ((_, order), network) = PINS.into_iter().map(ordered).min_by(narrower)?;
+        let ((_, order), network) = MOST_PINS.into_iter().map(ordered).min_by(narrower)?;
         let is_over = &mut |arcs: usize| cx.should_stop_after(1 + arcs * STEPS_PER_ARC);
         let sweep = Sweep::within(&network, &order, WIDTH, is_over)?;
         Some(Self::of(&sweep, unordered.units.unit_count()))
@@ -168,9 +168,6 @@ pub fn leading_load(units: &Reduced, kind: usize) -> Resource {
     let costs = &units.kinds[kind];
     Resource::of_piece(units, costs, &leading_piece(costs))
 }
-
-/// What is tried for the most pins of a net without a hub.
-const PINS: [usize; 4] = [2, 3, 4, 6];
 
 /// How wide a graph may be.
 const WIDTH: Width = Width { states: 1 << 16, arcs_into_one: usize::MAX, arcs: 1 << 20 };

@@ -1,7 +1,9 @@
 //! The kinds of devices, what limits the sets they hold, and a pricer for each.
 
 use super::super::assignment::Setting;
-use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, closing, narrow, width};
+use super::super::pricing::{
+    INSIDE, LinePricer, MOST_PINS, Network, Plan, Pricer, Pricing, Resource, closing, narrow, width,
+};
 use crate::cost::MAX_PIECES;
 use crate::solve::SearchContext;
 
@@ -93,9 +95,9 @@ impl<'a> Devices<'a> {
         let mut devices = Self { setting, counts, resources, most_pins, most_pins_of_lines, has_limits };
         for kind in 0..devices.counts.len() {
             let entries = |pins: &usize| Some((devices.pricer(kind, &[], *pins, cx)?.entry_count(), *pins));
-            let (_, pins) = PINS.iter().filter_map(entries).min()?;
+            let (_, pins) = MOST_PINS.iter().filter_map(entries).min()?;
             let arcs = |pins: &usize| Some((devices.line(kind, &[], *pins)?.arcs(), *pins));
-            let of_lines = PINS.iter().filter_map(arcs).min().map_or(pins, |(_, pins)| pins);
+            let of_lines = MOST_PINS.iter().filter_map(arcs).min().map_or(pins, |(_, pins)| pins);
             devices.most_pins.push(pins);
             devices.most_pins_of_lines.push(of_lines);
         }
@@ -249,9 +251,6 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// What is tried for the most pins of a net without a hub.
-const PINS: [usize; 4] = [2, 3, 4, 6];
-
 /// The most entries of a pricer's tables.
 const MAX_ENTRIES: usize = 1 << 20;
 
@@ -339,7 +338,7 @@ mod tests {
         let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
         let arcs = |pins| devices.line(0, &[], pins).map(|line| line.arcs());
         let chosen = devices.lines(&[], &SearchContext::new()).expect("a narrow graph")[0].arcs();
-        assert_eq!(PINS.iter().filter_map(|&pins| arcs(pins)).min(), Some(chosen));
+        assert_eq!(MOST_PINS.iter().filter_map(|&pins| arcs(pins)).min(), Some(chosen));
         // Elimination has smaller tables with other hubs, along which lines are wide.
         assert!(arcs(devices.most_pins[0]).is_none_or(|arcs| arcs > chosen));
     }

@@ -34,7 +34,7 @@ pub use cell_size::cell_of;
 pub use elimination::Plan;
 pub use line::LinePricer;
 pub use nearby::{Nearby, NearbySet};
-pub use network::{INSIDE, Network, Resource};
+pub use network::{INSIDE, MOST_PINS, Network, Resource};
 pub use order::{closing, narrow, narrowest, width};
 pub use pareto_fronts::Rounding;
 pub use rows::{LOAD, MEMORY};

@@ -14,6 +14,9 @@ use crate::problem::{fits, most_bytes};
 /// The value of a unit's variable that puts it into the set.
 pub const INSIDE: u8 = 1;
 
+/// What is worth trying for the most pins of a net without a hub.
+pub const MOST_PINS: [usize; 4] = [2, 3, 4, 6];
+
 /// Values of a hub: its net lies outside, inside, or is cut.
 const HUB_CUT: u8 = 2;
 
