@@ -209,6 +209,21 @@ impl SearchContext {
         self.player.as_ref().map_or(self.threads, |(player, _)| player.threads())
     }
 
+    /// Does both, side by side where it may use several threads now.
+    pub(crate) fn join<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce() -> A + Send,
+        second: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        if self.free_lanes() > 1 { rayon::join(first, second) } else { (first(), second()) }
+    }
+
+    /// How many threads are free for it at this moment: where it takes turns, those that no other search uses. Nothing but the
+    /// time it takes may depend on that.
+    pub(crate) fn free_lanes(&self) -> usize {
+        self.player.as_ref().map_or(self.threads, |(player, _)| player.free_threads())
+    }
+
     /// How many threads it may use at any time.
     pub(crate) fn most_lanes(&self) -> usize {
         self.player.as_ref().map_or(self.threads, |(player, _)| player.most_threads())

@@ -324,6 +324,12 @@ impl Player {
         self.threads.load(Ordering::Relaxed)
     }
 
+    /// How many no other entrant uses at this moment.
+    pub fn free_threads(&self) -> usize {
+        let running = self.table.lock().running;
+        (self.table.threads + 1).saturating_sub(running)
+    }
+
     /// How many it may use in a turn of its own.
     pub fn most_threads(&self) -> usize {
         self.table.threads

@@ -98,7 +98,7 @@ impl<'a> Bundle<'a> {
             if self.refutes() || cx.should_stop() {
                 break;
             }
-            let (goes_on, ()) = rayon::join(|| self.round(), &mut *beside);
+            let (goes_on, ()) = cx.join(|| self.round(), &mut *beside);
             if !goes_on {
                 return Verdict::Open;
             }

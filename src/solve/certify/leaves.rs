@@ -143,9 +143,9 @@ impl<'a> Leaves<'a> {
             if cx.should_stop() || self.nodes >= last {
                 return Ending::Limit;
             }
-            let batch = self.open.split_off(self.open.len().saturating_sub(cx.lanes()));
-            let price = || batch.into_par_iter().map(|leaf| self.price(leaf, (target, upper), cx)).collect::<Vec<_>>();
-            let (priced, goes_on) = rayon::join(price, || beside(sums));
+            let batch = self.open.split_off(self.open.len().saturating_sub(cx.most_lanes()));
+            let price = || self.price_all(batch, (target, upper), cx);
+            let (priced, goes_on) = cx.join(price, || beside(sums));
             self.nodes += priced.len();
             self.enumerated = priced.iter().map(|priced| priced.enumerated).fold(self.enumerated, f64::max);
             sums = priced.iter().map(|priced| priced.sums).sum();
@@ -170,6 +170,16 @@ impl<'a> Leaves<'a> {
             }
         }
         Ending::Refuted
+    }
+
+    /// Prices some leaves, side by side where threads are free.
+    fn price_all(&self, leaves: Vec<Leaf>, within: (f64, f64), cx: &SearchContext) -> Vec<Priced> {
+        let price = |leaf| self.price(leaf, within, cx);
+        if cx.free_lanes() > 1 {
+            leaves.into_par_iter().map(price).collect()
+        } else {
+            leaves.into_iter().map(price).collect()
+        }
     }
 
     /// Prices a leaf by the bundle method, and parts it where that does not refute the target.

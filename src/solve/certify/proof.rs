@@ -17,6 +17,8 @@ pub struct Proof<'a> {
     primal: Primal<'a>,
     race: Race<'a, Assignment, BoundSource>,
     stats: Stats,
+    /// Rounds in a row that have not improved the split.
+    stale: usize,
 }
 
 impl<'a> Proof<'a> {
@@ -27,6 +29,7 @@ impl<'a> Proof<'a> {
             primal: Primal::new(setting, cx),
             race: Race::new(0.0, BoundSource::Refuted, cx),
             stats: Stats::default(),
+            stale: 0,
         }
     }
 
@@ -41,6 +44,7 @@ impl<'a> Proof<'a> {
             && self.race.objective().is_none_or(|best| value < best)
         {
             self.race.offer(value, split.clone());
+            self.stale = 0;
         }
     }
 
@@ -98,15 +102,14 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Improves the split until `patience` rounds in a row have not helped.
+    /// Improves the split until `patience` rounds in a row have not helped, those of earlier calls included.
     fn refine(&mut self, patience: usize) {
-        let mut stale = 0;
-        while stale < patience && !self.race.is_done() {
+        while self.stale < patience && !self.race.is_done() {
             let before = self.race.objective();
             let rounds = if self.primal.resplits() { MOVES_AT_ONCE } else { 1 };
             self.primal.refine(self.race.bound(), rounds, self.race.cx);
             self.report("annealing");
-            stale = if self.race.objective() == before { stale + rounds } else { 0 };
+            self.stale = if self.race.objective() == before { self.stale + rounds } else { 0 };
         }
     }
 

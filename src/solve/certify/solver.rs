@@ -5,7 +5,7 @@ use super::proof::Proof;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
-use crate::solve::{in_pool, refuse_recomputation, refuse_replicas_and_servers, refuse_sharding};
+use crate::solve::{in_pool_of, refuse_recomputation, refuse_replicas_and_servers, refuse_sharding};
 
 /// Exact search for splits whose devices need no order: branch and price.
 ///
@@ -56,7 +56,7 @@ impl Solver for Certify {
         let unordered = Unordered::new(problem);
         let setting = Setting::new(problem, &unordered);
         let cx = &*cx;
-        Ok(in_pool(cx, || {
+        Ok(in_pool_of(cx.most_lanes(), || {
             let mut proof = Proof::new(&setting, cx);
             let is_infeasible = proof.run();
             proof.finish(is_infeasible)

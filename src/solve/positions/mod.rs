@@ -31,7 +31,7 @@ use crate::problem::{Objective, Problem, Scope};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::dp::{self, Incumbent, Setting, linearized};
 use crate::solve::{
-    BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool,
+    BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, in_pool_of,
     refuse_replicas_and_servers,
 };
 
@@ -65,7 +65,7 @@ impl Solver for PositionDp {
         let mut race = Race::new(bound::work(&reduced), BoundSource::Work, cx);
         let mut stats = Stats::default();
         stats.set("units", reduced.unit_count() as f64);
-        in_pool(race.cx, || self.run(&setting, &mut race, &mut stats));
+        in_pool_of(race.cx.most_lanes(), || self.run(&setting, &mut race, &mut stats));
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {

@@ -1,5 +1,7 @@
 //! The least load of a stage between given positions.
 
+use rayon::prelude::*;
+
 use super::marks::Ends;
 use super::measure::{Measure, Window};
 use super::reach::{Block, Reach, Span, shift};
@@ -148,7 +150,7 @@ impl<'a> Program<'a> {
         for (step, blocks) in self.steps.steps.iter().zip(blocks.into_iter().skip(1)) {
             std::mem::swap(&mut before, &mut layer);
             layer.clear(blocks);
-            let sums = self.lower_all(step, &before, &mut layer);
+            let sums = self.lower_all(step, &before, &mut layer, cx.free_lanes());
             seen(&layer);
             if cx.is_over_after(1 + (sums + SUMS_PER_STATE * layer.blocks.len()) / SUMS_PER_STEP) {
                 return Err(Stopped);
@@ -157,17 +159,23 @@ impl<'a> Program<'a> {
         Ok(layer)
     }
 
-    /// Lowers the entries after a step to what its arcs lead to; how many sums that takes.
-    fn lower_all(&self, step: &Step, before: &Layer, after: &mut Layer) -> usize {
-        let mut sums = 0;
-        for (arcs, block) in step.states().zip(&after.blocks).filter(|(_, block)| block.area() > 0) {
-            for arc in arcs {
+    /// Lowers the entries after a step to what its arcs lead to, in so many threads where they are many; how many sums that takes.
+    fn lower_all(&self, step: &Step, before: &Layer, after: &mut Layer, lanes: usize) -> usize {
+        let lower_state = |(state, block, entries): (usize, &Block, &mut [f64])| {
+            let lower_by = |arc: &Arc| {
                 let source = (&before.blocks[arc.from as usize], &before.entries[..]);
-                let through = (shift(step, arc.side, self.measure), arc.load);
-                sums += lower((block, &mut after.entries), source, through);
-            }
+                lower((block, &mut *entries), source, (shift(step, arc.side, self.measure), arc.load))
+            };
+            step.arcs_into(state).iter().map(lower_by).sum::<usize>()
+        };
+        let is_large = after.entries.len() >= MANY_ENTRIES;
+        let states = after.states();
+        if lanes < 2 || !is_large {
+            return states.map(lower_state).sum();
         }
-        sums
+        let mut shares: Vec<Vec<_>> = (0..lanes).map(|_| Vec::new()).collect();
+        states.enumerate().for_each(|(number, state)| shares[number % lanes].push(state));
+        shares.into_par_iter().map(|share| share.into_iter().map(lower_state).sum::<usize>()).sum()
     }
 }
 
@@ -191,13 +199,24 @@ impl Layer {
         self.blocks = blocks;
     }
 
+    /// The states that have entries, each by number, with its block and its own entries.
+    fn states(&mut self) -> impl Iterator<Item = (usize, &Block, &mut [f64])> {
+        let mut rest = &mut self.entries[..];
+        self.blocks.iter().enumerate().filter(|(_, block)| block.area() > 0).map(move |(state, block)| {
+            let own;
+            (own, rest) = std::mem::take(&mut rest).split_at_mut(block.area());
+            (state, block, own)
+        })
+    }
+
     /// The least load in a state where the stage begins and ends here.
     fn least(&self, state: usize, begin: i64, end: i64) -> f64 {
         self.blocks[state].entry(begin, end).map_or(f64::INFINITY, |at| self.entries[at])
     }
 }
 
-/// Lowers the entries of a block to those of another one, moved by so many cells and with so much more load; how many.
+/// Lowers a block's own entries to those of another one of all that are known, moved by so many cells and with so much more load;
+/// how many.
 fn lower(
     (block, entries): (&Block, &mut [f64]),
     (source, known): (&Block, &[f64]),
@@ -210,6 +229,7 @@ fn lower(
         let (Some(to), Some(from)) = (block.entry(begin.low, row), source.entry(begin.low - first, row - last)) else {
             return 0;
         };
+        let to = to - block.at;
         for (entry, &known) in entries[to..to + columns].iter_mut().zip(&known[from..from + columns]) {
             // No entry is NaN, and this is one instruction where `min` takes several.
             *entry = if known + load < *entry { known + load } else { *entry };
@@ -220,6 +240,9 @@ fn lower(
 
 /// Bytes of an entry, before a step and after it.
 const BYTES: usize = 2 * size_of::<f64>();
+
+/// A layer of so many entries is worth several threads.
+const MANY_ENTRIES: usize = 1 << 16;
 
 /// Sums that count as a step of the run's turn, and as the work for a state.
 const SUMS_PER_STEP: usize = 128;

@@ -129,7 +129,7 @@ impl<'a> Generation<'a> {
             self.effort.rounds += 1;
             let is_proof = rounds % PROOF_PERIOD == 0;
             rounds += 1;
-            let (mut trial, goes_on) = rayon::join(|| self.price(profit, target, pricers), &mut *beside);
+            let (mut trial, goes_on) = self.cx.join(|| self.price(profit, target, pricers), &mut *beside);
             if is_proof || trial.value(counts) > merit {
                 self.tighten(&mut trial, target, pricers, STEPS);
                 if trial.value(counts) > 1.0 + NEARLY_SOLVED * (cover.rounds() - 1.0) {
