@@ -209,7 +209,7 @@ impl SearchContext {
         self.player.as_ref().map_or(self.threads, |(player, _)| player.threads())
     }
 
-    /// Does both, side by side where it may use several threads now.
+    /// Does both, side by side where a thread is free.
     pub(crate) fn join<A: Send, B: Send>(
         &self,
         first: impl FnOnce() -> A + Send,

@@ -326,8 +326,8 @@ impl Player {
 
     /// How many no other entrant uses at this moment.
     pub fn free_threads(&self) -> usize {
-        let running = self.table.lock().running;
-        (self.table.threads + 1).saturating_sub(running)
+        let others = self.table.lock().running.saturating_sub(1);
+        self.table.threads.saturating_sub(others)
     }
 
     /// How many it may use in a turn of its own.
