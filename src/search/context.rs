@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
+
 use super::MemoryBudget;
 use super::table::{Known, Player, STEPS_PER_LOOK};
 
@@ -218,10 +220,19 @@ impl SearchContext {
         if self.free_lanes() > 1 { rayon::join(first, second) } else { (first(), second()) }
     }
 
-    /// How many threads are free for it at this moment: where it takes turns, those that no other search uses. Nothing but the
-    /// time it takes may depend on that.
+    /// Does some work on each of the items, side by side where threads are free.
+    pub(crate) fn map<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
+        if self.free_lanes() > 1 {
+            items.into_par_iter().map(work).collect()
+        } else {
+            items.into_iter().map(work).collect()
+        }
+    }
+
+    /// How many threads are free for it at this moment: where it takes turns, an equal part of all among the searches that are in the
+    /// middle of theirs. Nothing but the time it takes may depend on that.
     pub(crate) fn free_lanes(&self) -> usize {
-        self.player.as_ref().map_or(self.threads, |(player, _)| player.free_threads())
+        self.player.as_ref().map_or(self.threads.max(1), |(player, _)| player.free_threads())
     }
 
     /// How many threads it may use at any time.

@@ -324,10 +324,10 @@ impl Player {
         self.threads.load(Ordering::Relaxed)
     }
 
-    /// How many no other entrant uses at this moment.
+    /// How many it may use at this moment: an equal part of all among those in the middle of a turn.
     pub fn free_threads(&self) -> usize {
-        let others = self.table.lock().running.saturating_sub(1);
-        self.table.threads.saturating_sub(others)
+        let running = self.table.lock().running.max(1);
+        (self.table.threads / running).max(1)
     }
 
     /// How many it may use in a turn of its own.

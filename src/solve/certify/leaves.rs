@@ -2,8 +2,6 @@
 
 use std::slice;
 
-use rayon::prelude::*;
-
 use super::assignment::Assignment;
 use super::branching::{Branching, Fractions};
 use super::covering::{Column, Decision, Devices, Verdict, along};
@@ -144,7 +142,7 @@ impl<'a> Leaves<'a> {
                 return Ending::Limit;
             }
             let batch = self.open.split_off(self.open.len().saturating_sub(cx.most_lanes()));
-            let price = || self.price_all(batch, (target, upper), cx);
+            let price = || cx.map(batch, |leaf| self.price(leaf, (target, upper), cx));
             let (priced, goes_on) = cx.join(price, || beside(sums));
             self.nodes += priced.len();
             self.enumerated = priced.iter().map(|priced| priced.enumerated).fold(self.enumerated, f64::max);
@@ -170,16 +168,6 @@ impl<'a> Leaves<'a> {
             }
         }
         Ending::Refuted
-    }
-
-    /// Prices some leaves, side by side where threads are free.
-    fn price_all(&self, leaves: Vec<Leaf>, within: (f64, f64), cx: &SearchContext) -> Vec<Priced> {
-        let price = |leaf| self.price(leaf, within, cx);
-        if cx.free_lanes() > 1 {
-            leaves.into_par_iter().map(price).collect()
-        } else {
-            leaves.into_iter().map(price).collect()
-        }
     }
 
     /// Prices a leaf by the bundle method, and parts it where that does not refute the target.
@@ -330,8 +318,7 @@ impl<'a> Leaves<'a> {
             let gain = self.surplus_of(&leaf.with(side.decision()), target, cx) - surplus;
             gain.clamp(0.0, missing) + LEAST_GAIN * missing
         };
-        let scored: Vec<(f64, [Side; 2])> =
-            pairs.into_par_iter().map(|sides| (sides.iter().map(gain).product(), sides)).collect();
+        let scored: Vec<(f64, [Side; 2])> = cx.map(pairs, |sides| (sides.iter().map(gain).product(), sides));
         scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, sides)| sides)
     }
 

@@ -1,7 +1,5 @@
 //! The least load of a stage between given positions.
 
-use rayon::prelude::*;
-
 use super::marks::Ends;
 use super::measure::{Measure, Window};
 use super::reach::{Block, Reach, Span, shift};
@@ -150,7 +148,7 @@ impl<'a> Program<'a> {
         for (step, blocks) in self.steps.steps.iter().zip(blocks.into_iter().skip(1)) {
             std::mem::swap(&mut before, &mut layer);
             layer.clear(blocks);
-            let sums = self.lower_all(step, &before, &mut layer, cx.free_lanes());
+            let sums = self.lower_all(step, &before, &mut layer, cx);
             seen(&layer);
             if cx.is_over_after(1 + (sums + SUMS_PER_STATE * layer.blocks.len()) / SUMS_PER_STEP) {
                 return Err(Stopped);
@@ -159,8 +157,9 @@ impl<'a> Program<'a> {
         Ok(layer)
     }
 
-    /// Lowers the entries after a step to what its arcs lead to, in so many threads where they are many; how many sums that takes.
-    fn lower_all(&self, step: &Step, before: &Layer, after: &mut Layer, lanes: usize) -> usize {
+    /// Lowers the entries after a step to what its arcs lead to, on the threads that are free where they are many; how many sums that
+    /// takes.
+    fn lower_all(&self, step: &Step, before: &Layer, after: &mut Layer, cx: &SearchContext) -> usize {
         let lower_state = |(state, block, entries): (usize, &Block, &mut [f64])| {
             let lower_by = |arc: &Arc| {
                 let source = (&before.blocks[arc.from as usize], &before.entries[..]);
@@ -168,14 +167,14 @@ impl<'a> Program<'a> {
             };
             step.arcs_into(state).iter().map(lower_by).sum::<usize>()
         };
-        let is_large = after.entries.len() >= MANY_ENTRIES;
-        let states = after.states();
-        if lanes < 2 || !is_large {
-            return states.map(lower_state).sum();
+        if after.entries.len() < MANY_ENTRIES {
+            return after.states().map(lower_state).sum();
         }
+        let lanes = cx.free_lanes();
         let mut shares: Vec<Vec<_>> = (0..lanes).map(|_| Vec::new()).collect();
-        states.enumerate().for_each(|(number, state)| shares[number % lanes].push(state));
-        shares.into_par_iter().map(|share| share.into_iter().map(lower_state).sum::<usize>()).sum()
+        after.states().enumerate().for_each(|(number, state)| shares[number % lanes].push(state));
+        let sums = cx.map(shares, |share| share.into_iter().map(lower_state).sum::<usize>());
+        sums.into_iter().sum()
     }
 }
 
